@@ -1,0 +1,1 @@
+"""The nouns: frozen values and enums that every layer shares. Nothing here does anything."""

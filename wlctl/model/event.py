@@ -1,0 +1,56 @@
+"""The chain's nouns: who did something, the event that says so, and a checkpoint of it all."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+Json = None | bool | int | float | str | Sequence["Json"] | Mapping[str, "Json"]
+"""What JSON can say; keys are text."""
+
+
+@dataclass(frozen=True, slots=True)
+class Author:
+    """Who asked for a change, from where, with which words.
+
+    Attributes:
+        actor: Login user (`root, sudo alice` behind sudo) `@` host name; or the database's role.
+        command: The command line, values of secrets, environment and arguments replaced by `…`.
+        message: The operator's `-m`, or empty.
+    """
+
+    actor: str
+    command: str = ""
+    message: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """One link of the chain.
+
+    Attributes:
+        at: RFC 3339 UTC with milliseconds, informative: order is by `seq`.
+        hash: sha256, 64 hex digits, of the RFC 8785 JSON of all the other fields.
+    """
+
+    seq: int
+    at: str
+    kind: str
+    actor: str
+    payload: Mapping[str, Json]
+    prev_hash: str
+    hash: str
+
+
+@dataclass(frozen=True, slots=True)
+class Checkpoint:
+    """The head of the chain at a moment, as it is signed and kept elsewhere.
+
+    Attributes:
+        epoch: How often the ledger was restored.
+        seq: Of the newest event; 0 for an empty chain.
+        hash: Of that event.
+    """
+
+    installation: str
+    epoch: int
+    seq: int
+    hash: str
