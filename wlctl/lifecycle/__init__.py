@@ -1,1 +1,1 @@
-"""lifecycle."""
+"""What an instance may do next, and what proves that it ended."""
