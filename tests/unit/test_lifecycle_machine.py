@@ -30,6 +30,13 @@ LEGAL = {
 }
 
 
+def reachable(origin: str) -> set[str]:
+    found = {origin}
+    while (wider := found.union(*(LEGAL[state] for state in found))) != found:
+        found = wider
+    return found
+
+
 @pytest.mark.parametrize("origin", State)
 @pytest.mark.parametrize("goal", State)
 def test_a_step_is_legal_exactly_where_the_table_says_so(origin: State, goal: State) -> None:
@@ -60,7 +67,7 @@ def test_every_step_of_a_walk_is_legal_and_the_last_one_arrives(origin: State, g
     way = walk(origin, goal)
 
     if isinstance(way, IllegalTransition):
-        assert origin in {State.UNLOADED, State.RESCHEDULED} or goal is State.REQUESTED
+        assert goal.value not in reachable(origin.value)
         return
     here = origin
     for after in way:

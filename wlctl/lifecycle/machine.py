@@ -60,9 +60,9 @@ def step(origin: State, goal: State) -> State | IllegalTransition:
 def walk(origin: State, goal: State) -> tuple[State, ...] | IllegalTransition:
     """Answer the shortest legal way from `origin` to `goal`, without `origin` itself.
 
-    Of several shortest ways the one whose steps stand first in the table is taken. A detour over
-    `revoked` or `lost` is taken only where nothing else leads there: they say what happened, and a
-    walk must not claim that it did. Already there is the empty way.
+    Of several shortest ways the one over `stopping` is taken, else the one whose steps stand first
+    in the table. A detour over `revoked` or `lost` is taken only where nothing else leads there:
+    they say what happened, and a walk must not claim that it did. Already there is the empty way.
     """
     if origin is goal:
         return ()
@@ -78,7 +78,7 @@ def _search(origin: State, goal: State, *, detours: bool) -> tuple[State, ...] |
     seen = {origin}
     while ways:
         way = ways.popleft()
-        for after in STEPS[way[-1]]:
+        for after in sorted(STEPS[way[-1]], key=lambda after: after is not State.STOPPING):
             if after is goal:
                 return (*way[1:], goal)
             if after in seen or (after in (State.REVOKED, State.LOST) and not detours):
