@@ -1,0 +1,26 @@
+.PHONY: help demo test check fmt bench lock golden
+
+help: ## List the targets
+	@grep -E '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
+
+demo: ## The main job from nothing, on this machine
+	sh scripts/demo
+
+test: ## Set up, then run everything CI runs
+	sh scripts/test
+
+check: ## Everything CI runs, cheapest first (set up by scripts/test)
+	sh scripts/check
+
+fmt: ## Format and apply safe fixes
+	.venv/bin/ruff format . && .venv/bin/ruff check --fix .
+
+bench: ## Measure against floors and rivals, and print the ratios
+	for script in benchmarks/*.py; do echo "== $$script"; .venv/bin/python $$script || exit; done
+
+golden: ## Rewrite the golden sessions, then read the diff
+	.venv/bin/pytest -q tests/cli tests/unit --update-golden && git diff --stat
+
+lock: ## Pin the dependencies anew (needs pip-tools)
+	pip-compile -q --upgrade --generate-hashes --allow-unsafe --strip-extras --no-emit-index-url --no-emit-find-links --no-emit-trusted-host --no-header -o requirements.txt pyproject.toml
+	pip-compile -q --upgrade --generate-hashes --allow-unsafe --strip-extras --no-emit-index-url --no-emit-find-links --no-emit-trusted-host --no-header -o requirements-dev.txt pyproject.toml requirements-dev.in
