@@ -90,3 +90,142 @@ class NeedsTerminal(WlctlError):
 
     code = "needs-terminal"
     exit_code = ExitCode.USAGE
+
+
+class Declined(WlctlError):
+    """The question was answered with no; nothing was done."""
+
+    code = "declined"
+    exit_code = ExitCode.FAILED
+
+
+class NoHome(WlctlError):
+    """A file of yours is needed and there is no home directory to look for it in.
+
+    HOME is unset or not an absolute path and the passwd entry names none either (a cron job or a
+    service often has it so). Name the ledger with `--db` or `WLCTL_DB`.
+    """
+
+    code = "no-home"
+    exit_code = ExitCode.USAGE
+
+
+class OutputFailed(WlctlError):
+    """The answer could not be written to stdout; what the command did is done all the same.
+
+    Give the disk some room, or send stdout elsewhere, and ask again: reading changes nothing, and
+    every verb is safe to repeat.
+    """
+
+    code = "output-failed"
+    exit_code = ExitCode.FAILED
+
+
+class Interrupted(WlctlError):
+    """Ctrl-C ended the command; whatever it was in the middle of, the next command takes over."""
+
+    code = "interrupted"
+    exit_code = ExitCode.INTERRUPTED
+
+
+class InternalError(WlctlError):
+    """wlctl met something it did not expect: a bug. `--debug` shows where; please report that."""
+
+    code = "internal-error"
+    exit_code = ExitCode.FAILED
+
+
+class ManifestInvalid(WlctlError):
+    """A package's manifest is missing or not what `package build` writes; build the package again.
+
+    It must be a regular file of at most 1 MiB, canonical JSON, with every field there is and no
+    other, and its launch sheets must say what it says.
+    """
+
+    code = "manifest-invalid"
+    exit_code = ExitCode.USAGE
+
+
+class UnknownKind(WlctlError):
+    """A package is of a kind this wlctl does not know; a newer one may: nothing was done."""
+
+    code = "unknown-kind"
+    exit_code = ExitCode.USAGE
+
+
+class FileMissing(WlctlError):
+    """A file that the manifest lists is not in the package; bring it back or build again."""
+
+    code = "file-missing"
+    exit_code = ExitCode.USAGE
+
+
+class FileTampered(WlctlError):
+    """A file is not what the manifest states: other bytes, another size or mode, or no plain file.
+
+    Nothing of the package was used. If the change was meant, build and sign the package again; if
+    not, find out who made it.
+    """
+
+    code = "file-tampered"
+    exit_code = ExitCode.REFUSED
+
+
+class MissingSignature(WlctlError):
+    """A package carries no signature; sign it with `wlctl package sign DIR --key FILE`."""
+
+    code = "missing-signature"
+    exit_code = ExitCode.REFUSED
+
+
+class UntrustedSigner(WlctlError):
+    """No accepted signer signed it; `wlctl signer add` accepts a key, once you have checked it."""
+
+    code = "untrusted-signer"
+    exit_code = ExitCode.REFUSED
+
+
+class BadSignature(WlctlError):
+    """A signature does not fit what it is said to sign, or cannot be read as one.
+
+    Either the package was built again after it was signed, or somebody changed it: a signature by
+    a known key that does not fit is never passed over. Remove the file and sign again.
+    """
+
+    code = "bad-signature"
+    exit_code = ExitCode.REFUSED
+
+
+class RevokedSigner(WlctlError):
+    """Only revoked keys signed it; have it checked and signed with a key that is accepted."""
+
+    code = "revoked-signer"
+    exit_code = ExitCode.REFUSED
+
+
+class FilesUnreadable(WlctlError):
+    """Reading a package or writing the store failed: permissions, a full disk, or a broken one."""
+
+    code = "io-error"
+    exit_code = ExitCode.FAILED
+
+
+class UnsafeKey(WlctlError):
+    """A key file can be read or changed by others, so it proves nothing; `chmod` it and repeat."""
+
+    code = "unsafe-key"
+    exit_code = ExitCode.USAGE
+
+
+class UnusableKey(WlctlError):
+    """A key file cannot be used here: another format or type, or it is under a passphrase."""
+
+    code = "unusable-key"
+    exit_code = ExitCode.USAGE
+
+
+class SignerConflict(WlctlError):
+    """The signer's name or key is already in use: one key has one name, and one name one key."""
+
+    code = "signer-conflict"
+    exit_code = ExitCode.REFUSED
