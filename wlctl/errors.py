@@ -229,3 +229,93 @@ class SignerConflict(WlctlError):
 
     code = "signer-conflict"
     exit_code = ExitCode.REFUSED
+
+
+class NoLedger(WlctlError):
+    """There is no ledger at this path. Only `wlctl init` makes one; `--db` or `WLCTL_DB` names it."""
+
+    code = "no-ledger"
+    exit_code = ExitCode.USAGE
+
+
+class LedgerExists(WlctlError):
+    """A ledger is to be made where something already is; nothing is ever written over."""
+
+    code = "ledger-exists"
+    exit_code = ExitCode.USAGE
+
+
+class NotALedger(WlctlError):
+    """What is at the ledger's path is not a ledger of wlctl; it was left as it is."""
+
+    code = "not-a-ledger"
+    exit_code = ExitCode.USAGE
+
+
+class LedgerPermissions(WlctlError):
+    """Others may read or write the ledger, or we may not; give it to its owner alone, mode 0600.
+
+    The directory must be writable too: SQLite keeps its journal beside the ledger.
+    """
+
+    code = "ledger-permissions"
+    exit_code = ExitCode.USAGE
+
+
+class LedgerOnNetwork(WlctlError):
+    """The ledger lies on a file system shared with other machines, where SQLite's locks do not hold.
+
+    Put it on a local disk. Several machines share a ledger through PostgreSQL.
+    """
+
+    code = "ledger-on-network"
+    exit_code = ExitCode.USAGE
+
+
+class LedgerBusy(WlctlError):
+    """Another process held the ledger's write lock all the time; the command is safe to repeat."""
+
+    code = "ledger-busy"
+    exit_code = ExitCode.BUSY
+
+
+class LedgerDiskFull(WlctlError):
+    """The disk below the ledger is full. The transaction left no trace: make room and repeat."""
+
+    code = "ledger-disk-full"
+    exit_code = ExitCode.FAILED
+
+
+class LedgerUnwritten(WlctlError):
+    """The disk below the ledger failed to read or write. Check the disk, then `wlctl ledger check`."""
+
+    code = "ledger-io"
+    exit_code = ExitCode.FAILED
+
+
+class LedgerDamaged(WlctlError):
+    """The ledger's file is damaged, or its chain does not hold.
+
+    Keep the file as it is for evidence, and put a backup in its place: `ledger.db.backup-…` beside
+    it, or one made by `wlctl ledger backup`.
+    """
+
+    code = "ledger-damaged"
+    exit_code = ExitCode.LEDGER
+
+
+class LedgerNewer(WlctlError):
+    """A newer wlctl has migrated the ledger; this one does not know its tables: update wlctl."""
+
+    code = "ledger-newer"
+    exit_code = ExitCode.LEDGER
+
+
+class LedgerOutdated(WlctlError):
+    """The ledger needs a migration that rewrites rows, which is never done unasked.
+
+    Stop other uses of the ledger and run `wlctl ledger migrate`; it makes a backup first.
+    """
+
+    code = "ledger-outdated"
+    exit_code = ExitCode.LEDGER

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
 
 Json = None | bool | int | float | str | Sequence["Json"] | Mapping[str, "Json"]
 """What JSON can say; keys are text."""
@@ -54,3 +55,12 @@ class Checkpoint:
     epoch: int
     seq: int
     hash: str
+
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+def rfc3339(at_ms: int) -> str:
+    """Write a moment as RFC 3339 UTC with milliseconds; texts of two moments compare as they do."""
+    at = _EPOCH + timedelta(milliseconds=at_ms)
+    return at.isoformat(timespec="milliseconds").replace("+00:00", "Z")
