@@ -1,1 +1,1 @@
-"""cli."""
+"""Commands: parse, call one flow, render. Nothing here decides."""

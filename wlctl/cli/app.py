@@ -1,0 +1,115 @@
+"""The command line as a whole: which commands there are, and how failures become exit codes."""
+
+import traceback
+from collections.abc import Sequence
+from typing import Any
+
+import typer
+from typer.core import TyperOption
+from typer.exceptions import TyperException
+
+import wlctl
+from wlctl.cli.command import CONTEXT, Lazy, LazyGroup
+from wlctl.cli.options import Session, session_of
+from wlctl.cli.streams import Streams
+from wlctl.errors import ExitCode, InternalError, Interrupted, OutputFailed, UsageError, WlctlError
+
+COMMANDS = {
+    "config": Lazy("wlctl.cli.config", "app", "Settings, and who set them."),
+}
+"""Every command: its module, the `App` or function in it, and one line of help."""
+
+
+class Root(LazyGroup):
+    """The program."""
+
+    table = COMMANDS
+
+
+def main(argv: Sequence[str]) -> int:
+    """Run one command and return its exit code; see `errors.ExitCode`."""
+    streams = Streams.of_this_process()
+    session = Session(argv, streams)
+    code = _run(session)
+    try:
+        streams.finish()
+    except OutputFailed as failure:
+        streams.failure(failure)
+        return code or failure.exit_code
+    return code
+
+
+def root() -> Root:
+    """Make the tree of commands."""
+    version = TyperOption(
+        param_decls=["--version"],
+        help="Show the version.",
+        is_flag=True,
+        is_eager=True,
+        expose_value=False,
+        callback=_show_version,
+    )
+    return Root(
+        name="wlctl",
+        params=[version],
+        help="Place workloads on the machines you have, over plain SSH, and prove what runs where.",
+        epilog="`wlctl help` explains exit codes, error codes, states and constraints.",
+        context_settings=CONTEXT,
+        rich_markup_mode=None,
+    )
+
+
+def _run(session: Session) -> int:
+    """Run the command; here, and nowhere else, does a failure become an exit code."""
+    try:
+        _check_argv(session.argv)
+        command = root()
+        with command.make_context("wlctl", list(session.argv), obj=session) as ctx:
+            return int(command.invoke(ctx) or ExitCode.DONE)
+    except typer.Exit as answer:
+        return answer.exit_code
+    except WlctlError as failure:
+        return _failed(session, failure)
+    except TyperException as error:
+        return _failed(session, _usage(error))
+    except KeyboardInterrupt:
+        return _failed(session, Interrupted("interrupted"))
+    except Exception as error:  # noqa: BLE001  the last resort, for bugs; it hides nothing
+        bug = InternalError(
+            f"this is a bug in wlctl: {type(error).__name__}: {error}",
+            hint="run it again with --debug and report what that prints",
+        )
+        return _failed(session, bug)
+
+
+def _failed(session: Session, failure: WlctlError) -> int:
+    if session.debug:
+        session.streams.trace(traceback.format_exc())
+    session.streams.failure(failure)
+    return failure.exit_code
+
+
+def _check_argv(argv: Sequence[str]) -> None:
+    for position, word in enumerate(argv, 1):
+        if any("\ud800" <= character <= "\udfff" for character in word):
+            raise UsageError(
+                f"argument {position} is not valid text: {word}",
+                hint="names, paths and values are given in the encoding of the locale",
+            )
+
+
+def _usage(error: TyperException) -> UsageError:
+    """Say a mistake that the parser found the way all others are said."""
+    ctx: Any = getattr(error, "ctx", None)
+    path = ctx.command_path if ctx is not None else "wlctl"
+    near = getattr(error, "possibilities", None)
+    hint = f"did you mean {near[0]}?" if near else f"see `{path} --help`"
+    said = error.message if near else error.format_message()
+    said = said.strip().removesuffix(".")
+    return UsageError(said[:1].lower() + said[1:], hint=hint)
+
+
+def _show_version(ctx: typer.Context, _param: TyperOption, wanted: bool) -> None:
+    if wanted:
+        session_of(ctx).streams.data(f"wlctl {wlctl.__version__}\n")
+        ctx.exit()

@@ -1,0 +1,177 @@
+"""How commands are declared: each takes the global options, and is loaded only when it runs."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from difflib import get_close_matches
+from importlib import import_module
+from typing import Any
+
+import typer
+from typer.core import TyperCommand, TyperGroup, TyperOption
+
+from wlctl.cli.escape import visible
+from wlctl.cli.options import GLOBAL_OPTIONS, session_of
+from wlctl.errors import UsageError
+
+CONTEXT = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
+
+
+def _show_help(ctx: typer.Context, _param: TyperOption, wanted: bool) -> None:
+    if wanted and not ctx.resilient_parsing:
+        session_of(ctx).streams.data(f"{ctx.get_help()}\n")
+        ctx.exit()
+
+
+_HELP = TyperOption(
+    param_decls=["-h", "--help"],
+    help="Show this text.",
+    is_flag=True,
+    is_eager=True,
+    expose_value=False,
+    callback=_show_help,
+)
+
+
+class Command(TyperCommand):
+    """A command that takes the global options and meets their mistakes before it does anything."""
+
+    checks_settings = True
+
+    def get_params(self, ctx: Any) -> list[Any]:
+        """Add the global options to the command's own."""
+        return [*self.params, _HELP, *GLOBAL_OPTIONS]
+
+    def format_options(self, ctx: Any, formatter: Any) -> None:
+        """List the command's own options first and apart."""
+        _format_options(self.params, ctx, formatter)
+
+    def invoke(self, ctx: Any) -> Any:
+        """Check what was asked for, then run."""
+        if self.checks_settings:
+            session_of(ctx).check()
+        return super().invoke(ctx)
+
+
+class PlainCommand(Command):
+    """A command that works whatever the configuration says: it reads none."""
+
+    checks_settings = False
+
+
+class Group(TyperGroup):
+    """A group whose members all take the global options, and so does the group itself."""
+
+    def get_params(self, ctx: Any) -> list[Any]:
+        """Add the global options."""
+        return [*self.params, _HELP, *GLOBAL_OPTIONS]
+
+    def format_options(self, ctx: Any, formatter: Any) -> None:
+        """List the commands before the options."""
+        self.format_commands(ctx, formatter)
+        _format_options(self.params, ctx, formatter)
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Answer a group without a command with its help, and the exit code of a usage error."""
+        rest = super().parse_args(ctx, args)
+        if not ctx._protected_args and not ctx.resilient_parsing:  # noqa: SLF001  no public name
+            session_of(ctx).streams.aside(ctx.get_help())
+            ctx.exit(UsageError.exit_code)
+        return rest
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> tuple[Any, Any, list[str]]:
+        """Find the command, or name the nearest one."""
+        command = self.get_command(ctx, args[0])
+        if command is not None:
+            return args[0], command, args[1:]
+        near = get_close_matches(args[0], self.list_commands(ctx), n=1)
+        path = ctx.command_path
+        raise UsageError(
+            f"there is no command {path} {args[0]}",
+            hint=f"did you mean `{path} {near[0]}`?" if near else f"see `{path} --help`",
+        )
+
+
+def _format_options(own: list[Any], ctx: Any, formatter: Any) -> None:
+    arguments = [p for p in own if p.param_type_name == "argument"]
+    options = [p for p in own if p.param_type_name == "option"]
+    for title, params in (
+        ("Arguments", arguments),
+        ("Options", [*options, _HELP]),
+        ("Options of every command", list(GLOBAL_OPTIONS)),
+    ):
+        records = [record for p in params if (record := p.get_help_record(ctx)) is not None]
+        if records:
+            with formatter.section(title):
+                formatter.write_dl(records)
+
+
+class App(typer.Typer):
+    """A command group: decorate its commands with `@app.command("name")`."""
+
+    def __init__(self, about: str) -> None:
+        super().__init__(
+            cls=Group,
+            help=about,
+            add_completion=False,
+            rich_markup_mode=None,
+            pretty_exceptions_enable=False,
+            context_settings=CONTEXT,
+        )
+        self.callback()(_nothing)
+
+    def command(self, name: str | None = None, **rest: Any) -> Callable[[Any], Any]:
+        """Declare a command; its docstring is its help."""
+        return super().command(name, **{"cls": Command, "context_settings": CONTEXT, **rest})
+
+
+def _nothing() -> None:
+    """Stand for the group itself, which does nothing."""
+
+
+@dataclass(frozen=True, slots=True)
+class Lazy:
+    """Where a command is, and all that `wlctl --help` needs to know of it.
+
+    Attributes:
+        attribute: An `App` or a function of that module.
+        about: One line.
+    """
+
+    module: str
+    attribute: str
+    about: str
+    cls: type[Command] = Command
+
+
+class LazyGroup(Group):
+    """A group whose commands are a table; a module is imported only when its command runs."""
+
+    table: Mapping[str, Lazy] = {}
+
+    def list_commands(self, ctx: Any) -> list[str]:
+        """List them in the order of the table."""
+        return list(self.table)
+
+    def get_command(self, ctx: Any, cmd_name: str) -> Any:
+        """Import the command, or answer None."""
+        lazy = self.table.get(cmd_name)
+        return None if lazy is None else _loaded(cmd_name, lazy)
+
+    def format_commands(self, ctx: Any, formatter: Any) -> None:
+        """List them without importing any."""
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, visible(lazy.about)) for name, lazy in self.table.items()])
+
+
+def _loaded(name: str, lazy: Lazy) -> Any:
+    found = getattr(import_module(lazy.module), lazy.attribute)
+    if isinstance(found, typer.Typer):
+        app = found
+    else:
+        app = typer.Typer(
+            add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False
+        )
+        app.command(name, cls=lazy.cls, context_settings=CONTEXT)(found)
+    command = typer.main.get_command(app)
+    command.name = name
+    return command

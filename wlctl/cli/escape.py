@@ -1,0 +1,62 @@
+"""The one escaper: text from anywhere else cannot move the cursor, hide a word or end a line."""
+
+import re
+
+# Controls (C0, DEL, C1), what reorders or hides text (soft hyphen, bidi marks and embeddings,
+# zero-width and invisible operators, interlinear marks, tags), what ends a line (U+2028, U+2029),
+# and surrogates, which are no characters at all.
+_HIDDEN = (
+    r"\x00-\x1f\x7f-\x9f\xad\u061c\u180e\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ufeff"
+    r"\ufff9-\ufffb\U000e0000-\U000e0fff\ud800-\udfff"
+)
+_ANY = re.compile(f"[{_HIDDEN}]")
+_SHORT = {"\n": r"\n", "\r": r"\r", "\t": r"\t"}
+_BEYOND_ASCII = re.compile(f"[{_HIDDEN}]|[^\\x00-\\x7f]")
+
+
+def visible(text: str, *, keep: str = "") -> str:
+    r"""Write every character that does not show as itself as `\xNN`, `\uNNNN` or `\UNNNNNNNN`.
+
+    Args:
+        text: From anywhere.
+        keep: Characters that stay, e.g. a newline where a text has lines of its own.
+    """
+    if text.isascii() and text.isprintable():
+        return text
+    return _ANY.sub(lambda found: found[0] if found[0] in keep else _escaped(found[0]), text)
+
+
+def visible_json(text: str, *, ascii_only: bool) -> str:
+    r"""Do the same to a JSON text, whose escapes are its own; what it says stays the same.
+
+    A surrogate, which no reader could encode, becomes its escape as visible text.
+
+    Args:
+        text: Made by `json.dumps(..., ensure_ascii=False)`.
+        ascii_only: The stream may not be able to carry more than ASCII.
+    """
+    if text.isascii() and "\x7f" not in text:
+        return text
+    pattern = _BEYOND_ASCII if ascii_only else _ANY
+    return pattern.sub(lambda found: _escaped_json(found[0]), text)
+
+
+def _escaped(character: str) -> str:
+    if character in _SHORT:
+        return _SHORT[character]
+    code = ord(character)
+    if code <= 0xFF:  # noqa: PLR2004  the widths Python itself writes
+        return f"\\x{code:02x}"
+    return f"\\u{code:04x}" if code <= 0xFFFF else f"\\U{code:08x}"  # noqa: PLR2004
+
+
+def _escaped_json(character: str) -> str:
+    code = ord(character)
+    if 0xD800 <= code <= 0xDFFF:  # noqa: PLR2004  the range Unicode keeps for surrogates
+        return f"\\\\u{code:04x}"
+    if character == "\n":  # between tokens; inside a string json.dumps has escaped it
+        return character
+    if code <= 0xFFFF:  # noqa: PLR2004
+        return f"\\u{code:04x}"
+    pair = character.encode("utf-16-be")
+    return f"\\u{pair[:2].hex()}\\u{pair[2:].hex()}"

@@ -1,0 +1,160 @@
+"""How an answer looks: rows and documents, as tables for people or JSON for programs."""
+
+import json
+import shutil
+import unicodedata
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Generic, TypeVar
+
+from wlctl.cli.escape import visible, visible_json
+from wlctl.cli.options import Output, Session
+from wlctl.model.event import Json
+
+T = TypeVar("T")
+
+GAP = "  "
+
+
+@dataclass(frozen=True, slots=True)
+class Column(Generic[T]):
+    """One column of a table, and one key of its JSON.
+
+    Attributes:
+        title: In capitals; empty for a key that only JSON has.
+        key: In JSON; within a schema version keys are only added.
+        value: What JSON says.
+        text: What people read; None for the value itself, with `-` for null or nothing.
+        wide: Shown to people only with `-o wide`.
+    """
+
+    title: str
+    key: str
+    value: Callable[[T], Json]
+    text: Callable[[T], str] | None = None
+    wide: bool = False
+
+    def shown(self, item: T) -> str:
+        """Give the cell for people, escaped."""
+        return visible(self.text(item) if self.text else _plain(self.value(item)))
+
+
+def rows(session: Session, schema: str, columns: Sequence[Column[T]], items: Iterable[T]) -> None:
+    """Print a list; the first column is its key, which `-o name` prints alone.
+
+    Args:
+        session: Says the format.
+        schema: Name and version, e.g. `wlctl.ps/1`.
+        columns: Never empty.
+        items: Lines are printed as they come with jsonl and name; tables and json wait for all.
+    """
+    match session.output:
+        case Output.JSON:
+            listed: list[Json] = [_record(columns, item) for item in items]
+            _print_json(session, {"schema": schema, "items": listed}, indent=2)
+        case Output.JSONL:
+            for item in _while_read(session, items):
+                _print_json(session, {"schema": schema, **_record(columns, item)})
+        case Output.NAME:
+            for item in _while_read(session, items):
+                session.streams.data(f"{visible(_plain(columns[0].value(item)))}\n")
+        case Output.TABLE | Output.WIDE:
+            wide = session.output is Output.WIDE
+            shown = [c for c in columns if c.title and (wide or not c.wide)]
+            cells = [[c.shown(item) for c in shown] for item in items]
+            _print_table(session, [c.title for c in shown], cells)
+
+
+def document(
+    session: Session,
+    schema: str,
+    value: Mapping[str, Json],
+    lines: Iterable[str],
+    *,
+    name: str = "",
+) -> None:
+    """Print a single answer.
+
+    Args:
+        session: Says the format.
+        schema: Name and version, e.g. `wlctl.place/1`.
+        value: What JSON says.
+        lines: What people read; each is escaped, so text from outside cannot add one.
+        name: What `-o name` prints; without it, that prints nothing.
+    """
+    match session.output:
+        case Output.JSON:
+            _print_json(session, {"schema": schema, **value}, indent=2)
+        case Output.JSONL:
+            _print_json(session, {"schema": schema, **value})
+        case Output.NAME:
+            if name:
+                session.streams.data(f"{visible(name)}\n")
+        case Output.TABLE | Output.WIDE:
+            for line in lines:
+                session.streams.data(f"{visible(line)}\n")
+
+
+def _record(columns: Sequence[Column[T]], item: T) -> dict[str, Json]:
+    return {column.key: column.value(item) for column in columns}
+
+
+def _print_json(session: Session, value: Json, *, indent: int | None = None) -> None:
+    text = json.dumps(value, ensure_ascii=False, indent=indent, allow_nan=False)
+    ascii_only = not session.streams.out_is_unicode
+    session.streams.data(f"{visible_json(text, ascii_only=ascii_only)}\n")
+
+
+def _while_read(session: Session, items: Iterable[T]) -> Iterable[T]:
+    for item in items:
+        if session.streams.reader_gone:
+            return
+        yield item
+
+
+def _plain(value: Json) -> str:
+    match value:
+        case None | "" | [] | ():
+            return "-"
+        case True:
+            return "yes"
+        case False:
+            return "no"
+        case list() | tuple():
+            return ",".join(_plain(each) for each in value)
+        case _:
+            return str(value)
+
+
+def _print_table(session: Session, titles: list[str], cells: list[list[str]]) -> None:
+    if not cells:
+        return
+    widths = [max(map(_width, column)) for column in zip(titles, *cells, strict=True)]
+    total = sum(widths) + len(GAP) * (len(widths) - 1)
+    if session.streams.out_is_terminal and total > shutil.get_terminal_size().columns:
+        _print_blocks(session, titles, cells)
+        return
+    for row in [titles, *cells]:
+        padded = [
+            cell + " " * (width - _width(cell)) for cell, width in zip(row, widths, strict=True)
+        ]
+        session.streams.data(f"{GAP.join(padded).rstrip()}\n")
+
+
+def _print_blocks(session: Session, titles: list[str], cells: list[list[str]]) -> None:
+    """Give each item lines of its own, where a table would be wider than the terminal."""
+    margin = max(map(_width, titles[1:]), default=0)
+    for first, *rest in cells:
+        session.streams.data(f"{first}\n")
+        for title, cell in zip(titles[1:], rest, strict=True):
+            session.streams.data(f"{GAP}{title:<{margin}}{GAP}{cell}\n")
+
+
+def _width(text: str) -> int:
+    """Count the terminal's columns that `text` takes."""
+    if text.isascii():
+        return len(text)
+    return sum(
+        0 if unicodedata.combining(c) else 1 + (unicodedata.east_asian_width(c) in "WF")
+        for c in text
+    )

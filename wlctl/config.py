@@ -1,0 +1,332 @@
+"""Which value each setting has, and who said so: flag, environment, file or default."""
+
+import os
+import stat
+import tomllib
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field, fields
+from difflib import get_close_matches
+from pathlib import Path
+from typing import Any
+
+from wlctl.errors import InvalidFile, NoHome, UsageError
+
+PROJECT_FILE = "wlctl.toml"
+SYSTEM_FILE = Path("/etc/wlctl/config.toml")
+LOCKED = "locked"
+"""The table of the system file whose values nothing else changes."""
+FILE_MAX_BYTES = 1 << 20
+
+OUTPUTS = ("table", "wide", "json", "jsonl", "name")
+
+Parse = Callable[[object], object]
+
+
+@dataclass(frozen=True, slots=True)
+class Origin:
+    """Who set a value.
+
+    Attributes:
+        where: `flag --db`, the name of the variable, the path of the file, or `default`.
+        locked: It stands in `[locked]` of the system file.
+    """
+
+    where: str
+    locked: bool = False
+
+    def __str__(self) -> str:
+        return f"{self.where} [{LOCKED}]" if self.locked else self.where
+
+
+DEFAULT = Origin("default")
+
+
+def boolean(value: object) -> bool:
+    """Read a yes or a no, as TOML or the environment has it."""
+    if isinstance(value, bool):
+        return value
+    word = str(value).strip().lower()
+    if word in ("1", "true", "yes", "on"):
+        return True
+    if word in ("", "0", "false", "no", "off"):
+        return False
+    raise ValueError("say 1 or 0, true or false")
+
+
+def _seconds(least: float, most: float) -> Parse:
+    def parse(value: object) -> float:
+        if isinstance(value, bool) or not isinstance(value, int | float | str):
+            raise ValueError("say a number of seconds")  # noqa: TRY004  one kind for all parsers
+        try:
+            number = float(value)
+        except ValueError:
+            raise ValueError("say a number of seconds") from None
+        if not least <= number <= most:  # false for NaN too
+            raise ValueError(f"say {least:g} to {most:g} seconds")
+        return number
+
+    return parse
+
+
+def _output(value: object) -> str:
+    if value not in OUTPUTS:
+        raise ValueError(f"say one of {', '.join(OUTPUTS)}")
+    return str(value)
+
+
+def _ledger(value: object) -> str:
+    """Read a ledger's URL or path; paths come out absolute."""
+    if not isinstance(value, str) or not value or "\0" in value:
+        raise ValueError("say a path or a URL")
+    if "://" in value:
+        return value
+    return str(Path(value).expanduser().absolute())
+
+
+def _setting(
+    parse: Parse,
+    default: object,
+    about: str,
+    *,
+    flag: str = "",
+    project: bool = False,
+) -> Any:
+    """Declare one setting: how it is read, and who may set it.
+
+    Args:
+        parse: Raises ValueError with what to say instead.
+        default: None where it has to be worked out.
+        about: What it is, in a few words.
+        flag: The global option that sets it, without dashes.
+        project: A project file may set it too.
+    """
+    meta = {"parse": parse, "about": about, "flag": flag, "project": project}
+    return field(default=default, metadata=meta)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Settings:
+    """Every setting there is, one line each; the environment twin of `x` is `WLCTL_X`.
+
+    Attributes:
+        db: URL of the ledger, or the absolute path of its file.
+        origins: Who set each of the others, by name.
+    """
+
+    db: str = _setting(_ledger, None, "the ledger: a path or a URL", flag="db")
+    output: str = _setting(_output, "table", "how answers are printed", flag="output", project=True)
+    no_color: bool = _setting(boolean, False, "no colour in output", flag="no_color")
+    busy_timeout_s: float = _setting(
+        _seconds(0, 3600), 30.0, "how long to wait for another command on the same thing"
+    )
+    facts_ttl_s: float = _setting(
+        _seconds(1, 86400), 900.0, "how long facts of a node may be decided from"
+    )
+    connect_timeout_s: float = _setting(
+        _seconds(0.1, 600), 10.0, "how long a node may take to accept a connection"
+    )
+    origins: Mapping[str, Origin] = field(default_factory=dict)
+
+
+SETTINGS = {item.name: item.metadata for item in fields(Settings) if item.metadata}
+
+
+@dataclass(frozen=True, slots=True)
+class Places:
+    """Where files of this user and machine lie.
+
+    Attributes:
+        user_file: None without a home directory.
+        data_dir: The ledger's default directory; None without a home directory.
+        project_file: Relative to the working directory; None where none may be read.
+    """
+
+    user_file: Path | None
+    data_dir: Path | None
+    system_file: Path = SYSTEM_FILE
+    project_file: Path | None = Path(PROJECT_FILE)
+
+    @classmethod
+    def of_this_process(cls) -> "Places":
+        """Find them by HOME, the passwd entry and the XDG variables; never a relative path."""
+        home = os.environ.get("HOME")
+        if home is not None and not home.startswith("/"):
+            return cls(user_file=None, data_dir=None)
+        import platformdirs
+
+        config_dir = platformdirs.user_config_path("wlctl", appauthor=False)
+        data_dir = platformdirs.user_data_path("wlctl", appauthor=False)
+        return cls(
+            user_file=config_dir / "config.toml" if config_dir.is_absolute() else None,
+            data_dir=data_dir if data_dir.is_absolute() else None,
+        )
+
+
+def load(flags: Mapping[str, object], environ: Mapping[str, str], places: Places) -> Settings:
+    """Settle every setting: lock, flag, twin, project file, user file, system file, default.
+
+    Args:
+        flags: What the command line gave, by name of the setting; absent means not given.
+        environ: Absent and empty mean not given.
+        places: Where the files are; a missing one is empty.
+
+    Raises:
+        InvalidFile: A file sets what it may not, or cannot be read as one.
+        NoHome: No ledger was named and there is no home directory to look in.
+        UsageError: A flag or a variable has no value of its kind, or a flag meets a lock.
+    """
+    system = _read(places.system_file)
+    locked = _table(places.system_file, system.pop(LOCKED, {}))
+    project = _read_project(places.project_file)
+    user = _read(places.user_file)
+    found: dict[str, tuple[object, Origin]] = {}
+    _add(found, _from_file(system, places.system_file))
+    _add(found, _from_file(user, places.user_file))
+    _add(found, _from_file(project, places.project_file, project=True))
+    _add(found, _from_environment(environ))
+    _add(found, _from_flags(flags))
+    for key, value, origin in _from_file(locked, places.system_file, locked=True):
+        said, by = found.get(key, (value, origin))
+        if said != value and key in flags:
+            raise UsageError(
+                f"{by} asks for {said}, but {origin} holds {key} at {value}",
+                hint="leave the flag out",
+            )
+        found[key] = (value, origin)
+    return _settled(found, places)
+
+
+def shown(settings: Settings, key: str) -> str | float | bool:
+    """Give the value of one setting, fit to be shown."""
+    value: str | float | bool = getattr(settings, key)
+    return masked(value) if isinstance(value, str) else value
+
+
+def masked(location: str) -> str:
+    """Give a ledger's location without its password, fit to be shown."""
+    if "://" not in location:
+        return location
+    import re
+
+    shown = re.sub(r"(?<=://)([^/@:]*):[^/@]*@", r"\1:…@", location)
+    return re.sub(r"(?i)((?:^|[?&])[a-z]*password=)[^&#]*", r"\1…", shown)
+
+
+Found = Iterator[tuple[str, object, Origin]]
+
+
+def _add(found: dict[str, tuple[object, Origin]], more: Found) -> None:
+    found.update({key: (value, origin) for key, value, origin in more})
+
+
+def _settled(found: Mapping[str, tuple[object, Origin]], places: Places) -> Settings:
+    values = {key: value for key, (value, _) in found.items()}
+    if "db" not in values:
+        if places.data_dir is None:
+            raise NoHome(
+                "no ledger was named and there is no home directory to look for one in",
+                hint="give --db or WLCTL_DB, or set HOME to an absolute path",
+            )
+        values["db"] = str(places.data_dir / "ledger.db")
+    origins = {key: found[key][1] if key in found else DEFAULT for key in SETTINGS}
+    return Settings(**values, origins=origins)  # type: ignore[arg-type]  # each was parsed
+
+
+def _from_flags(flags: Mapping[str, object]) -> Found:
+    for key, said in flags.items():
+        origin = Origin(f"--{key.replace('_', '-')}")
+        try:
+            yield key, SETTINGS[key]["parse"](said), origin
+        except ValueError as error:
+            raise UsageError(f"{origin} cannot be {said!r}", hint=str(error)) from None
+
+
+def _from_environment(environ: Mapping[str, str]) -> Found:
+    if environ.get("NO_COLOR"):
+        yield "no_color", True, Origin("NO_COLOR")
+    for key, setting in SETTINGS.items():
+        name = f"WLCTL_{key.upper()}"
+        said = environ.get(name)
+        if not said:
+            continue
+        try:
+            yield key, setting["parse"](said), Origin(name)
+        except ValueError as error:
+            raise UsageError(f"{name} cannot be {said!r}", hint=str(error)) from None
+
+
+def _from_file(
+    table: Mapping[str, object], path: Path | None, *, project: bool = False, locked: bool = False
+) -> Found:
+    for key, said in table.items():
+        _check_key(key, path, project=project)
+        try:
+            yield key, SETTINGS[key]["parse"](said), Origin(str(path), locked)
+        except ValueError as error:
+            raise InvalidFile(f"{path}: {key} cannot be {said!r}", hint=str(error)) from None
+
+
+def _check_key(key: str, path: Path | None, *, project: bool) -> None:
+    allowed = [name for name, setting in SETTINGS.items() if setting["project"] or not project]
+    if key in allowed:
+        return
+    if key in SETTINGS:
+        raise InvalidFile(
+            f"{path}: a project file may not set {key}",
+            hint=f"it may set {', '.join(allowed)}; move {key} to your own config.toml",
+        )
+    near = get_close_matches(key, allowed, n=1)
+    hint = f"did you mean {near[0]}?" if near else f"it may set {', '.join(allowed)}"
+    raise InvalidFile(f"{path}: there is no setting {key}", hint=hint)
+
+
+def _table(path: Path, value: object) -> dict[str, object]:
+    if not isinstance(value, dict):
+        raise InvalidFile(f"{path}: {LOCKED} is a table", hint=f"write [{LOCKED}] on a line")
+    return value
+
+
+def _read_project(path: Path | None) -> dict[str, object]:
+    if path is None or not os.access(path.parent, os.X_OK):
+        return {}
+    return _read(path, guarded=True)
+
+
+def _read(path: Path | None, *, guarded: bool = False) -> dict[str, object]:
+    """Read a TOML file; a missing one is empty."""
+    if path is None:
+        return {}
+    try:
+        # Without O_NONBLOCK a FIFO of that name would hold every command up.
+        descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
+        with os.fdopen(descriptor, "rb") as file:
+            if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+                raise InvalidFile(f"{path} is not a regular file", hint="move it away")
+            if guarded:
+                _check_owner(path, os.fstat(descriptor))
+            content = file.read(FILE_MAX_BYTES + 1)
+    except (FileNotFoundError, NotADirectoryError):
+        return {}
+    except OSError as error:
+        raise InvalidFile(f"{path} cannot be read", hint=error.strerror) from None
+    if len(content) > FILE_MAX_BYTES:
+        raise InvalidFile(f"{path} is larger than {FILE_MAX_BYTES} bytes", hint="shorten it")
+    try:
+        return tomllib.loads(content.decode())
+    except UnicodeDecodeError as error:
+        raise InvalidFile(f"{path} is not UTF-8 at byte {error.start}", hint="save it so") from None
+    except (tomllib.TOMLDecodeError, RecursionError) as error:
+        raise InvalidFile(f"{path} is not TOML: {error}", hint="mend that line") from None
+
+
+def _check_owner(path: Path, status: os.stat_result) -> None:
+    if status.st_uid not in (0, os.geteuid()):
+        raise InvalidFile(
+            f"{path} here belongs to another user, so it is not read",
+            hint="run wlctl in another directory, or own the file",
+        )
+    if status.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
+        raise InvalidFile(
+            f"{path} here can be written by others, so it is not read",
+            hint=f"chmod go-w {path}",
+        )
