@@ -13,6 +13,10 @@ ROW_NUMBER = sa.BigInteger().with_variant(sa.Integer(), "sqlite")
 
 def upgrade() -> None:
     _the_ledger_itself()
+    _packages_and_signers()
+    _the_fleet()
+    _decisions_and_orders()
+    _instances()
 
 
 def _the_ledger_itself() -> None:
@@ -62,3 +66,199 @@ def _the_ledger_itself() -> None:
         sqlite_where=sa.text("closed_at_ms IS NULL"),
         postgresql_where=sa.text("closed_at_ms IS NULL"),
     )
+
+
+def _packages_and_signers() -> None:
+    op.create_table(
+        "signers",
+        sa.Column("name", sa.Text, nullable=False),
+        sa.Column("public_key", sa.Text, nullable=False),
+        sa.Column("added_at_ms", sa.BigInteger, nullable=False),
+        sa.PrimaryKeyConstraint("name", name="pk_signers"),
+        sa.UniqueConstraint("public_key", name="uq_signers_public_key"),
+    )
+    op.create_table(
+        "packages",
+        sa.Column("id", sa.Text, nullable=False),
+        sa.Column("name", sa.Text, nullable=False),
+        sa.Column("version", sa.Text, nullable=False),
+        sa.Column("manifest", sa.Text, nullable=False),
+        sa.Column("signed_by", sa.Text, nullable=False),
+        sa.Column("admitted_at_ms", sa.BigInteger, nullable=False),
+        sa.PrimaryKeyConstraint("id", name="pk_packages"),
+    )
+
+
+def _the_fleet() -> None:
+    op.create_table(
+        "nodes",
+        sa.Column("name", sa.Text, nullable=False),
+        sa.Column("transport", sa.Text, nullable=False),
+        sa.Column("host", sa.Text, nullable=False),
+        sa.Column("port", sa.BigInteger, nullable=False),
+        sa.Column("login", sa.Text, nullable=False),
+        sa.Column("host_key", sa.Text, nullable=False),
+        sa.Column("sudo", sa.Boolean, nullable=False),
+        sa.Column("tier", sa.Text, nullable=False),
+        sa.Column("liveness", sa.Text, nullable=False),
+        sa.Column("cordoned", sa.Boolean, nullable=False),
+        sa.Column("node_id", sa.Text, nullable=False),
+        sa.Column("machine_id", sa.Text, nullable=False),
+        sa.Column("boot_id", sa.Text, nullable=False),
+        sa.Column("failed_contacts", sa.BigInteger, nullable=False),
+        sa.Column("added_at_ms", sa.BigInteger, nullable=False),
+        sa.Column("seen_at_ms", sa.BigInteger),
+        sa.PrimaryKeyConstraint("name", name="pk_nodes"),
+        sa.UniqueConstraint("node_id", name="uq_nodes_node_id"),
+    )
+    op.create_table(
+        "facts",
+        sa.Column("node", sa.Text, nullable=False),
+        sa.Column("seq", sa.BigInteger, nullable=False),
+        sa.Column("probed_at_ms", sa.BigInteger, nullable=False),
+        sa.Column("document", sa.Text, nullable=False),
+        sa.PrimaryKeyConstraint("node", name="pk_facts"),
+        sa.ForeignKeyConstraint(["node"], ["nodes.name"], name="fk_facts_node_nodes"),
+    )
+
+
+def _decisions_and_orders() -> None:
+    op.create_table(
+        "decisions",
+        sa.Column("id", sa.Text, nullable=False),
+        sa.Column("seq", sa.BigInteger, nullable=False),
+        sa.Column("at_ms", sa.BigInteger, nullable=False),
+        sa.Column("workload", sa.Text, nullable=False),
+        sa.Column("name", sa.Text, nullable=False),
+        sa.Column("node", sa.Text),
+        sa.Column("dry_run", sa.Boolean, nullable=False),
+        sa.Column("sha256", sa.Text, nullable=False),
+        sa.Column("document", sa.LargeBinary),
+        sa.PrimaryKeyConstraint("id", name="pk_decisions"),
+        sa.ForeignKeyConstraint(["seq"], ["chain.seq"], name="fk_decisions_seq_chain"),
+        sa.UniqueConstraint("seq", name="uq_decisions_seq"),
+    )
+    op.create_table(
+        "orders",
+        sa.Column("id", ROW_NUMBER, nullable=False),
+        sa.Column("name", sa.Text, nullable=False),
+        sa.Column("package_id", sa.Text, nullable=False),
+        sa.Column("options", sa.Text, nullable=False),
+        sa.Column("created_at_ms", sa.BigInteger, nullable=False),
+        sa.PrimaryKeyConstraint("id", name="pk_orders"),
+        sa.ForeignKeyConstraint(
+            ["package_id"], ["packages.id"], name="fk_orders_package_id_packages"
+        ),
+    )
+
+
+def _instances() -> None:
+    op.create_table(
+        "instances",
+        sa.Column("id", sa.Text, nullable=False),
+        sa.Column("name", sa.Text, nullable=False),
+        sa.Column("order_id", sa.BigInteger, nullable=False),
+        sa.Column("decision_id", sa.Text, nullable=False),
+        sa.Column("node", sa.Text, nullable=False),
+        sa.Column("kind", sa.Text, nullable=False),
+        sa.Column("workload", sa.Text, nullable=False),
+        sa.Column("version", sa.Text, nullable=False),
+        sa.Column("package_id", sa.Text, nullable=False),
+        sa.Column("variant", sa.Text, nullable=False),
+        sa.Column("desired", sa.Text, nullable=False),
+        sa.Column("state", sa.Text, nullable=False),
+        sa.Column("operation_number", sa.BigInteger, nullable=False),
+        sa.Column("generation", sa.BigInteger, nullable=False),
+        sa.Column("unsettled", sa.Boolean, nullable=False),
+        sa.Column("created_at_ms", sa.BigInteger, nullable=False),
+        sa.Column("since_ms", sa.BigInteger, nullable=False),
+        sa.Column("seen_at_ms", sa.BigInteger),
+        sa.PrimaryKeyConstraint("id", name="pk_instances"),
+        sa.ForeignKeyConstraint(["order_id"], ["orders.id"], name="fk_instances_order_id_orders"),
+        sa.ForeignKeyConstraint(
+            ["decision_id"], ["decisions.id"], name="fk_instances_decision_id_decisions"
+        ),
+        sa.ForeignKeyConstraint(["node"], ["nodes.name"], name="fk_instances_node_nodes"),
+        sa.ForeignKeyConstraint(
+            ["package_id"], ["packages.id"], name="fk_instances_package_id_packages"
+        ),
+    )
+    op.create_index(
+        "ix_instances_current_name",
+        "instances",
+        ["name"],
+        unique=True,
+        sqlite_where=sa.text("state NOT IN ('unloaded', 'rescheduled')"),
+        postgresql_where=sa.text("state NOT IN ('unloaded', 'rescheduled')"),
+    )
+    op.create_table(
+        "attempts",
+        sa.Column("decision_id", sa.Text, nullable=False),
+        sa.Column("number", sa.BigInteger, autoincrement=False, nullable=False),
+        sa.Column("instance_id", sa.Text, nullable=False),
+        sa.Column("node", sa.Text, nullable=False),
+        sa.Column("started_at_ms", sa.BigInteger, nullable=False),
+        sa.Column("outcome", sa.Text),
+        sa.Column("code", sa.Text),
+        sa.Column("detail", sa.Text),
+        sa.Column("ended_at_ms", sa.BigInteger),
+        sa.PrimaryKeyConstraint("decision_id", "number", name="pk_attempts"),
+        sa.ForeignKeyConstraint(
+            ["decision_id"], ["decisions.id"], name="fk_attempts_decision_id_decisions"
+        ),
+        sa.ForeignKeyConstraint(
+            ["instance_id"], ["instances.id"], name="fk_attempts_instance_id_instances"
+        ),
+        sa.ForeignKeyConstraint(["node"], ["nodes.name"], name="fk_attempts_node_nodes"),
+    )
+    op.create_table(
+        "reservations",
+        sa.Column("instance_id", sa.Text, nullable=False),
+        sa.Column("node", sa.Text, nullable=False),
+        sa.Column("cpu_milli", sa.BigInteger, nullable=False),
+        sa.Column("memory_bytes", sa.BigInteger, nullable=False),
+        sa.Column("accel_memory_bytes", sa.BigInteger, nullable=False),
+        sa.Column("disk_bytes", sa.BigInteger, nullable=False),
+        sa.Column("ports", sa.Text, nullable=False),
+        sa.Column("labels", sa.Text, nullable=False),
+        sa.Column("excludes", sa.Text, nullable=False),
+        sa.Column("reserved_at_ms", sa.BigInteger, nullable=False),
+        sa.Column("released_at_ms", sa.BigInteger),
+        sa.PrimaryKeyConstraint("instance_id", name="pk_reservations"),
+        sa.ForeignKeyConstraint(
+            ["instance_id"], ["instances.id"], name="fk_reservations_instance_id_instances"
+        ),
+        sa.ForeignKeyConstraint(["node"], ["nodes.name"], name="fk_reservations_node_nodes"),
+    )
+    op.create_table(
+        "generations",
+        sa.Column("instance_id", sa.Text, nullable=False),
+        sa.Column("number", sa.BigInteger, autoincrement=False, nullable=False),
+        sa.Column("role", sa.Text, nullable=False),
+        sa.Column("intended_at_ms", sa.BigInteger, nullable=False),
+        sa.Column("launch", sa.Text),
+        sa.Column("proof", sa.Text),
+        sa.Column("evidence", sa.Text),
+        sa.Column("proven_at_ms", sa.BigInteger),
+        sa.PrimaryKeyConstraint("instance_id", "number", name="pk_generations"),
+        sa.ForeignKeyConstraint(
+            ["instance_id"], ["instances.id"], name="fk_generations_instance_id_instances"
+        ),
+    )
+    op.create_table(
+        "life_events",
+        sa.Column("id", ROW_NUMBER, nullable=False),
+        sa.Column("instance_id", sa.Text, nullable=False),
+        sa.Column("from_state", sa.Text),
+        sa.Column("to_state", sa.Text, nullable=False),
+        sa.Column("at_ms", sa.BigInteger, nullable=False),
+        sa.Column("reason", sa.Text, nullable=False),
+        sa.Column("seq", sa.BigInteger, nullable=False),
+        sa.PrimaryKeyConstraint("id", name="pk_life_events"),
+        sa.ForeignKeyConstraint(
+            ["instance_id"], ["instances.id"], name="fk_life_events_instance_id_instances"
+        ),
+        sa.ForeignKeyConstraint(["seq"], ["chain.seq"], name="fk_life_events_seq_chain"),
+        sa.UniqueConstraint("seq", name="uq_life_events_seq"),
+    )
+    op.create_index("ix_life_events_instance_id", "life_events", ["instance_id"])

@@ -5,10 +5,13 @@ Moments are epoch milliseconds of the controller's clock. Rows that history need
 
 from sqlalchemy import (
     BigInteger,
+    Boolean,
     CheckConstraint,
     Column,
+    ForeignKey,
     Index,
     Integer,
+    LargeBinary,
     MetaData,
     Table,
     Text,
@@ -81,3 +84,185 @@ Index(
     sqlite_where=text("closed_at_ms IS NULL"),
     postgresql_where=text("closed_at_ms IS NULL"),
 )
+
+
+# --- packages and who may sign them ---
+
+signers = Table(
+    "signers",
+    metadata,
+    Column("name", Text, primary_key=True),
+    Column("public_key", Text, nullable=False, unique=True),
+    Column("added_at_ms", BigInteger, nullable=False),
+)
+"""Each key whose signature admits a package, under its one name; `TYPE BASE64`."""
+
+packages = Table(
+    "packages",
+    metadata,
+    Column("id", Text, primary_key=True),
+    Column("name", Text, nullable=False),
+    Column("version", Text, nullable=False),
+    Column("manifest", Text, nullable=False),
+    Column("signed_by", Text, nullable=False),
+    Column("admitted_at_ms", BigInteger, nullable=False),
+)
+"""Each package that was verified and stored: its statement, and the signers' names as JSON."""
+
+
+# --- the fleet ---
+
+nodes = Table(
+    "nodes",
+    metadata,
+    Column("name", Text, primary_key=True),
+    Column("transport", Text, nullable=False),
+    Column("host", Text, nullable=False),
+    Column("port", BigInteger, nullable=False),
+    Column("login", Text, nullable=False),
+    Column("host_key", Text, nullable=False),
+    Column("sudo", Boolean, nullable=False),
+    Column("tier", Text, nullable=False),
+    Column("liveness", Text, nullable=False),
+    Column("cordoned", Boolean, nullable=False),
+    Column("node_id", Text, nullable=False, unique=True),
+    Column("machine_id", Text, nullable=False),
+    Column("boot_id", Text, nullable=False),
+    Column("failed_contacts", BigInteger, nullable=False),
+    Column("added_at_ms", BigInteger, nullable=False),
+    Column("seen_at_ms", BigInteger),
+)
+"""Each machine of the fleet, by the operator's name for it."""
+
+facts = Table(
+    "facts",
+    metadata,
+    Column("node", Text, ForeignKey("nodes.name"), primary_key=True),
+    Column("seq", BigInteger, nullable=False),
+    Column("probed_at_ms", BigInteger, nullable=False),
+    Column("document", Text, nullable=False),
+)
+"""What the last probe of each node saw, as JSON."""
+
+
+# --- decisions and what came of them ---
+
+decisions = Table(
+    "decisions",
+    metadata,
+    Column("id", Text, primary_key=True),
+    Column("seq", BigInteger, ForeignKey("chain.seq"), nullable=False, unique=True),
+    Column("at_ms", BigInteger, nullable=False),
+    Column("workload", Text, nullable=False),
+    Column("name", Text, nullable=False),
+    Column("node", Text),
+    Column("dry_run", Boolean, nullable=False),
+    Column("sha256", Text, nullable=False),
+    Column("document", LargeBinary),
+)
+"""Each decision: its id is the hash of its event, which binds the sha256 of its document.
+
+The document is zlib-compressed canonical JSON; NULL once it was pruned.
+"""
+
+orders = Table(
+    "orders",
+    metadata,
+    Column("id", RowNumber, primary_key=True),
+    Column("name", Text, nullable=False),
+    Column("package_id", Text, ForeignKey("packages.id"), nullable=False),
+    Column("options", Text, nullable=False),
+    Column("created_at_ms", BigInteger, nullable=False),
+)
+"""Each request to place, with all its options as JSON, kept for moves."""
+
+instances = Table(
+    "instances",
+    metadata,
+    Column("id", Text, primary_key=True),
+    Column("name", Text, nullable=False),
+    Column("order_id", BigInteger, ForeignKey("orders.id"), nullable=False),
+    Column("decision_id", Text, ForeignKey("decisions.id"), nullable=False),
+    Column("node", Text, ForeignKey("nodes.name"), nullable=False),
+    Column("kind", Text, nullable=False),
+    Column("workload", Text, nullable=False),
+    Column("version", Text, nullable=False),
+    Column("package_id", Text, ForeignKey("packages.id"), nullable=False),
+    Column("variant", Text, nullable=False),
+    Column("desired", Text, nullable=False),
+    Column("state", Text, nullable=False),
+    Column("operation_number", BigInteger, nullable=False),
+    Column("generation", BigInteger, nullable=False),
+    Column("unsettled", Boolean, nullable=False),
+    Column("created_at_ms", BigInteger, nullable=False),
+    Column("since_ms", BigInteger, nullable=False),
+    Column("seen_at_ms", BigInteger),
+)
+"""Each placed copy; never deleted, its id never reused."""
+
+Index(
+    "ix_instances_current_name",
+    instances.c.name,
+    unique=True,
+    sqlite_where=text("state NOT IN ('unloaded', 'rescheduled')"),
+    postgresql_where=text("state NOT IN ('unloaded', 'rescheduled')"),
+)
+
+attempts = Table(
+    "attempts",
+    metadata,
+    Column("decision_id", Text, ForeignKey("decisions.id"), primary_key=True),
+    Column("number", BigInteger, primary_key=True, autoincrement=False),
+    Column("instance_id", Text, ForeignKey("instances.id"), nullable=False),
+    Column("node", Text, ForeignKey("nodes.name"), nullable=False),
+    Column("started_at_ms", BigInteger, nullable=False),
+    Column("outcome", Text),
+    Column("code", Text),
+    Column("detail", Text),
+    Column("ended_at_ms", BigInteger),
+)
+"""Each candidate tried, committed before its first byte was sent; no outcome yet is unsettled."""
+
+reservations = Table(
+    "reservations",
+    metadata,
+    Column("instance_id", Text, ForeignKey("instances.id"), primary_key=True),
+    Column("node", Text, ForeignKey("nodes.name"), nullable=False),
+    Column("cpu_milli", BigInteger, nullable=False),
+    Column("memory_bytes", BigInteger, nullable=False),
+    Column("accel_memory_bytes", BigInteger, nullable=False),
+    Column("disk_bytes", BigInteger, nullable=False),
+    Column("ports", Text, nullable=False),
+    Column("labels", Text, nullable=False),
+    Column("excludes", Text, nullable=False),
+    Column("reserved_at_ms", BigInteger, nullable=False),
+    Column("released_at_ms", BigInteger),
+)
+"""What each instance holds of its node until its end is proven; the last three are JSON lists."""
+
+generations = Table(
+    "generations",
+    metadata,
+    Column("instance_id", Text, ForeignKey("instances.id"), primary_key=True),
+    Column("number", BigInteger, primary_key=True, autoincrement=False),
+    Column("role", Text, nullable=False),
+    Column("intended_at_ms", BigInteger, nullable=False),
+    Column("launch", Text),
+    Column("proof", Text),
+    Column("evidence", Text),
+    Column("proven_at_ms", BigInteger),
+)
+"""Each run of an instance: numbered in the intent; its launch record and its evidence are JSON."""
+
+life_events = Table(
+    "life_events",
+    metadata,
+    Column("id", RowNumber, primary_key=True),
+    Column("instance_id", Text, ForeignKey("instances.id"), nullable=False, index=True),
+    Column("from_state", Text),
+    Column("to_state", Text, nullable=False),
+    Column("at_ms", BigInteger, nullable=False),
+    Column("reason", Text, nullable=False),
+    Column("seq", BigInteger, ForeignKey("chain.seq"), nullable=False, unique=True),
+)
+"""The history: each step of each instance, with the event that says the same."""
