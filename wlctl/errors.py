@@ -232,7 +232,7 @@ class SignerConflict(WlctlError):
 
 
 class NoLedger(WlctlError):
-    """There is no ledger at this path. Only `wlctl init` makes one; `--db` or `WLCTL_DB` names it."""
+    """There is no ledger at this path. Only `wlctl init` makes one; `--db` says where it is."""
 
     code = "no-ledger"
     exit_code = ExitCode.USAGE
@@ -263,7 +263,7 @@ class LedgerPermissions(WlctlError):
 
 
 class LedgerOnNetwork(WlctlError):
-    """The ledger lies on a file system shared with other machines, where SQLite's locks do not hold.
+    """The ledger lies on a file system of several machines, where SQLite's locks do not hold.
 
     Put it on a local disk. Several machines share a ledger through PostgreSQL.
     """
@@ -279,6 +279,26 @@ class LedgerBusy(WlctlError):
     exit_code = ExitCode.BUSY
 
 
+class Busy(WlctlError):
+    """Another operation is under way on what this one needs: one at a time on an instance.
+
+    The holder is named. When its process is gone, the next command takes over by itself.
+    """
+
+    code = "busy"
+    exit_code = ExitCode.BUSY
+
+
+class Overtaken(WlctlError):
+    """This process was so late that another one took its operation over; it wrote nothing more.
+
+    The other process settles what was begun here: `wlctl history NAME` tells how it ended.
+    """
+
+    code = "overtaken"
+    exit_code = ExitCode.BUSY
+
+
 class LedgerDiskFull(WlctlError):
     """The disk below the ledger is full. The transaction left no trace: make room and repeat."""
 
@@ -287,7 +307,7 @@ class LedgerDiskFull(WlctlError):
 
 
 class LedgerUnwritten(WlctlError):
-    """The disk below the ledger failed to read or write. Check the disk, then `wlctl ledger check`."""
+    """The disk below the ledger failed. Check the disk, then run `wlctl ledger check`."""
 
     code = "ledger-io"
     exit_code = ExitCode.FAILED
@@ -319,3 +339,101 @@ class LedgerOutdated(WlctlError):
 
     code = "ledger-outdated"
     exit_code = ExitCode.LEDGER
+
+
+class Unreachable(WlctlError):
+    """The node could not be used and nothing was done on it; `wlctl node probe` tries it again.
+
+    No byte of a mutation was sent, so going on to another node is safe.
+    """
+
+    code = "unreachable"
+    exit_code = ExitCode.UNREACHABLE
+
+
+class ConnectFailed(Unreachable):
+    """The address refused the connection or does not resolve; check it, and that sshd runs there."""
+
+    code = "connect-failed"
+
+
+class ConnectTimeout(Unreachable):
+    """Nothing answered at the address in time; check address, routing and firewalls."""
+
+    code = "connect-timeout"
+
+
+class BannerTimeout(Unreachable):
+    """Something accepted the connection and did not greet as an SSH server in time."""
+
+    code = "banner-timeout"
+
+
+class AuthTimeout(Unreachable):
+    """The SSH server did not finish the key exchange or the login in time."""
+
+    code = "auth-timeout"
+
+
+class AuthFailed(Unreachable):
+    """The node accepted none of the keys offered; put wlctl's public key in its authorized_keys."""
+
+    code = "auth-failed"
+
+
+class HostKeyChanged(Unreachable):
+    """The node shows another host key than the recorded one: it may be another machine.
+
+    Only when you know why the key changed, take the new one with `wlctl node rekey`.
+    """
+
+    code = "host-key-changed"
+
+
+class ShellFailed(Unreachable):
+    """The login works and does not start a POSIX shell: check the account's shell on the node."""
+
+    code = "no-shell"
+
+
+class SudoRefused(Unreachable):
+    """`sudo -n` asks for a password or forbids the command; add the sudoers line that is shown."""
+
+    code = "unauthorized"
+
+
+class ConnectionLost(Unreachable):
+    """The connection ended before the answer was whole; nothing was changed on the node."""
+
+    code = "connection-lost"
+
+
+class SilenceTimeout(Unreachable):
+    """The node said nothing for too long in the middle of an answer."""
+
+    code = "silence-timeout"
+
+
+class ActionTimeout(Unreachable):
+    """The node did not finish one action in time, though it kept sending."""
+
+    code = "action-timeout"
+
+
+class GarbledAnswer(Unreachable):
+    """What the node sent is not an answer: too long, cut, or not in the form agreed.
+
+    Usually something prints where only the answer may stand; try `ssh NODE true` and look.
+    """
+
+    code = "garbled-answer"
+
+
+class Indeterminate(WlctlError):
+    """A change may have been made on the node and no whole answer came back.
+
+    It is settled before anything else is tried: run `wlctl reconcile`.
+    """
+
+    code = "indeterminate"
+    exit_code = ExitCode.INDETERMINATE

@@ -5,6 +5,7 @@ from typing import Protocol
 from sqlalchemy import ColumnElement, Connection, Engine
 
 from wlctl.errors import WlctlError
+from wlctl.ledger.locks import Locks
 
 
 class Backend(Protocol):
@@ -13,10 +14,12 @@ class Backend(Protocol):
     Attributes:
         engine: Hands out connections that are in no transaction until one is begun here.
         errors: What the driver and SQLAlchemy raise; `failure` says what each means.
+        locks: Tells whether the process behind an operation lives.
     """
 
     engine: Engine
     errors: tuple[type[Exception], ...]
+    locks: Locks
 
     def begin_read(self, conn: Connection) -> None:
         """Begin a transaction that sees one state of the ledger and can write nothing."""

@@ -17,6 +17,7 @@ from wlctl.errors import (
     LedgerUnwritten,
     WlctlError,
 )
+from wlctl.ledger.locks import Locks
 
 BUSY_TIMEOUT_S = 30.0
 """How long a process waits for the others before it gives up."""
@@ -34,6 +35,7 @@ class Sqlite:
 
     def __init__(self, path: Path, *, busy_timeout_s: float = BUSY_TIMEOUT_S) -> None:
         self.path = path
+        self.locks = Locks(path.with_name(f"{path.name}-lock"))
         self._busy_timeout_s = busy_timeout_s
         self.engine: Engine = create_engine(
             "sqlite://",

@@ -48,6 +48,7 @@ class Ledger:
     def __init__(self, backend: Backend, *, installation: InstallationId, epoch: int) -> None:
         self._backend = backend
         self._writing = threading.local()
+        self.locks = backend.locks
         self.installation = installation
         self.epoch = epoch
 
@@ -76,6 +77,7 @@ class Ledger:
     def close(self) -> None:
         """Close every connection; the last process to do so folds the journal into the file."""
         self._backend.engine.dispose()
+        self.locks.close()
 
 
 @contextmanager
