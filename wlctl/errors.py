@@ -437,3 +437,35 @@ class Indeterminate(WlctlError):
 
     code = "indeterminate"
     exit_code = ExitCode.INDETERMINATE
+
+
+class NameTaken(WlctlError):
+    """The name is in use by something that is still there; choose another, or end that first."""
+
+    code = "name-taken"
+    exit_code = ExitCode.REFUSED
+
+
+class ForeignNode(WlctlError):
+    """What answers is not the node that was added: its state directory has another identity.
+
+    The machine was replaced, its disk was wiped, or two machines answer at one address. Nothing was
+    done on it and nothing it lists is believed.
+    """
+
+    code = "foreign-node"
+    exit_code = ExitCode.UNREACHABLE
+
+
+class NodeUnfit(WlctlError):
+    """The machine lacks what a node needs; the message names what is missing."""
+
+    code = "node-unfit"
+    exit_code = ExitCode.FAILED
+
+
+class IllegalStep(WlctlError):
+    """The instance is in a state in which this cannot be done; `wlctl ps` shows its state."""
+
+    code = "illegal-step"
+    exit_code = ExitCode.REFUSED

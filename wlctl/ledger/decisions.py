@@ -1,0 +1,120 @@
+"""Every decision that was made, with the event that binds its document."""
+
+import hashlib
+import json
+import zlib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from sqlalchemy import Row, insert, select
+
+from wlctl.errors import AmbiguousName, UnknownName
+from wlctl.ledger import chain
+from wlctl.ledger.schema import decisions
+from wlctl.ledger.store import ReadTx, WriteTx
+from wlctl.model.event import Json
+from wlctl.model.ids import DecisionId
+
+
+@dataclass(frozen=True, slots=True)
+class Stored:
+    """One decision as the ledger has it.
+
+    Attributes:
+        node: Where it placed, or None.
+        document: Under the schema it names; None once it was pruned (the chain keeps its hash).
+    """
+
+    id: DecisionId
+    seq: int
+    at_ms: int
+    workload: str
+    name: str
+    node: str | None
+    dry_run: bool
+    sha256: str
+    document: Mapping[str, Any] | None
+
+
+def record(
+    tx: WriteTx,
+    document: Mapping[str, Json],
+    *,
+    name: str,
+    workload: str,
+    package_id: str,
+    node: str | None,
+    instance_id: str | None,
+    counts: Mapping[str, int],
+    dry_run: bool,
+) -> DecisionId:
+    """Record a decision as one event and one row; its id is the event's hash.
+
+    Args:
+        counts: How many nodes were judged eligible, and rejected by each constraint.
+        instance_id: The copy that is intended by it; None for a dry run and where nothing fits.
+    """
+    canonical = chain.canonical(document)
+    digest = hashlib.sha256(canonical).hexdigest()
+    payload: dict[str, Json] = {
+        "phase": "decision",
+        "document": digest,
+        "workload": workload,
+        "package": package_id,
+        "name": name,
+        "node": node,
+        "counts": dict(counts),
+        "dry_run": dry_run,
+    }
+    if instance_id is not None:
+        payload["instance"] = instance_id
+    kind = "workload.place" if node is not None else "workload.refuse"
+    if node is None:
+        payload["kind"] = "decision"
+    event = chain.append(tx, kind, payload)
+    tx.conn.execute(
+        insert(decisions).values(
+            id=event.hash,
+            seq=event.seq,
+            at_ms=tx.now_ms,
+            workload=workload,
+            name=name,
+            node=node,
+            dry_run=dry_run,
+            sha256=digest,
+            document=zlib.compress(canonical, level=6),
+        )
+    )
+    return DecisionId(event.hash)
+
+
+def find(tx: ReadTx, prefix: str) -> Stored:
+    """Return the decision whose id begins with `prefix`.
+
+    Raises:
+        UnknownName: None does.
+        AmbiguousName: More than one does.
+    """
+    same = decisions.c.id.startswith(prefix, autoescape=True)
+    rows = tx.conn.execute(select(decisions).where(same).limit(2)).all()
+    if not rows:
+        raise UnknownName(f"there is no decision {prefix}")
+    if len(rows) > 1:
+        raise AmbiguousName(f"{prefix} fits more than one decision", hint="write more of the id")
+    return _stored(rows[0])
+
+
+def _stored(row: Row[Any]) -> Stored:
+    packed = row.document
+    return Stored(
+        id=DecisionId(row.id),
+        seq=row.seq,
+        at_ms=row.at_ms,
+        workload=row.workload,
+        name=row.name,
+        node=row.node,
+        dry_run=row.dry_run,
+        sha256=row.sha256,
+        document=None if packed is None else json.loads(zlib.decompress(packed)),
+    )

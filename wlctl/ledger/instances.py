@@ -1,0 +1,289 @@
+"""Placed copies: who they are, what they hold, and every step of their lives."""
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from sqlalchemy import Row, insert, select, update
+
+from wlctl.errors import AmbiguousName, UnknownName
+from wlctl.ledger import chain
+from wlctl.ledger.schema import instances, life_events, orders, reservations
+from wlctl.ledger.store import ReadTx, WriteTx
+from wlctl.model.event import Json
+from wlctl.model.ids import DecisionId, InstanceId, NodeName, PackageId
+from wlctl.model.instance import CLOSED, Desired, Instance, State
+from wlctl.model.workload import Resources, WorkloadSpec
+
+
+@dataclass(frozen=True, slots=True)
+class Hold:
+    """What a current instance keeps of its node until its end is proven.
+
+    Attributes:
+        ports: Fixed TCP ports.
+    """
+
+    instance: Instance
+    kind: str
+    resources: Resources
+    ports: tuple[int, ...]
+    labels: tuple[str, ...]
+    excludes: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One row of an instance's history."""
+
+    origin: State | None
+    state: State
+    at_ms: int
+    reason: str
+    seq: int
+
+
+def open_order(
+    tx: WriteTx, *, name: str, package_id: PackageId, options: Mapping[str, Json]
+) -> int:
+    """Keep the request with all its options, for every later move; return its number."""
+    row = insert(orders).values(
+        name=name,
+        package_id=package_id,
+        options=chain.canonical(options).decode(),
+        created_at_ms=tx.now_ms,
+    )
+    key = tx.conn.execute(row).inserted_primary_key
+    assert key is not None
+    return int(key[0])
+
+
+def reserve(
+    tx: WriteTx,
+    *,
+    instance_id: InstanceId,
+    name: str,
+    order: int,
+    decision: DecisionId,
+    node: NodeName,
+    variant: str,
+    package_id: PackageId,
+    spec: WorkloadSpec,
+    desired: Desired,
+) -> None:
+    """Write down a copy that is about to be placed and what it will hold; nothing was sent yet."""
+    tx.conn.execute(
+        insert(instances).values(
+            id=instance_id,
+            name=name,
+            order_id=order,
+            decision_id=decision,
+            node=node,
+            kind=spec.kind.value,
+            workload=spec.name,
+            version=spec.version,
+            package_id=package_id,
+            variant=variant,
+            desired=desired.value,
+            state=State.REQUESTED.value,
+            operation_number=0,
+            generation=0,
+            unsettled=False,
+            created_at_ms=tx.now_ms,
+            since_ms=tx.now_ms,
+        )
+    )
+    tx.conn.execute(
+        insert(reservations).values(
+            instance_id=instance_id,
+            node=node,
+            cpu_milli=round(spec.resources.cpu_cores * 1000),
+            memory_bytes=spec.resources.memory_bytes,
+            accel_memory_bytes=spec.resources.accel_memory_bytes,
+            disk_bytes=spec.resources.disk_bytes,
+            ports=json.dumps([port for _, port in spec.ports if port]),
+            labels=json.dumps(spec.policy.labels),
+            excludes=json.dumps(spec.policy.excludes),
+            reserved_at_ms=tx.now_ms,
+        )
+    )
+    _record_step(tx, instance_id, origin=None, state=State.REQUESTED, reason="ordered")
+
+
+def advance(
+    tx: WriteTx,
+    instance: Instance,
+    way: Iterable[State],
+    reason: str,
+    evidence: Mapping[str, Json] | None = None,
+) -> None:
+    """Walk an instance along `way`, one history row and one event a step.
+
+    Args:
+        way: From `lifecycle.machine.walk`, so every step of it is legal.
+        evidence: Kept in the event of the last step.
+    """
+    steps = tuple(way)
+    origin = instance.state
+    for position, state in enumerate(steps, 1):
+        kept = evidence if position == len(steps) else None
+        _record_step(tx, instance.id, origin=origin, state=state, reason=reason, evidence=kept)
+        origin = state
+    if steps:
+        change(tx, instance.id, state=origin.value, since_ms=tx.now_ms)
+
+
+def release(tx: WriteTx, instance_id: InstanceId) -> None:
+    """Give back what the instance held; only ever called with a proof in hand."""
+    still_held = reservations.c.released_at_ms.is_(None)
+    tx.conn.execute(
+        update(reservations)
+        .where(reservations.c.instance_id == instance_id, still_held)
+        .values(released_at_ms=tx.now_ms)
+    )
+
+
+def change(tx: WriteTx, instance_id: InstanceId, **columns: object) -> None:
+    """Set columns of one instance."""
+    tx.conn.execute(update(instances).where(instances.c.id == instance_id).values(**columns))
+
+
+def get(tx: ReadTx, instance_id: InstanceId) -> Instance:
+    """Return the instance with exactly this id."""
+    return _instance(tx.conn.execute(_QUERY.where(instances.c.id == instance_id)).one())
+
+
+def current(tx: ReadTx) -> list[Instance]:
+    """Return the instances that are neither unloaded nor rescheduled, ascending by name."""
+    rows = tx.conn.execute(_QUERY.where(_CURRENT).order_by(instances.c.name))
+    return [_instance(row) for row in rows]
+
+
+def holder_of(tx: ReadTx, name: str) -> Instance | None:
+    """Return the current instance that has this name."""
+    row = tx.conn.execute(_QUERY.where(instances.c.name == name, _CURRENT)).one_or_none()
+    return None if row is None else _instance(row)
+
+
+def find(tx: ReadTx, word: str) -> Instance:
+    """Return what `word` means: a current instance's name, or a unique beginning of an id.
+
+    Raises:
+        AmbiguousName: More than one id begins so.
+        UnknownName: Nothing is meant by it; an instance that was unloaded has given its name back.
+    """
+    named = holder_of(tx, word)
+    if named is not None:
+        return named
+    like = instances.c.id.startswith(word, autoescape=True)
+    rows = tx.conn.execute(_QUERY.where(like).order_by(instances.c.id).limit(5)).all()
+    if len(rows) == 1:
+        return _instance(rows[0])
+    if rows:
+        listed = ", ".join(row.id for row in rows)
+        raise AmbiguousName(f"{word} fits {listed}", hint="write more of the id")
+    raise UnknownName(f"there is no instance {word}", hint="`wlctl ps` lists the current ones")
+
+
+def last_of(tx: ReadTx, name: str) -> Instance | None:
+    """Return the instance that had this name last, whether it is current or not."""
+    query = _QUERY.where(instances.c.name == name).order_by(instances.c.created_at_ms.desc())
+    row = tx.conn.execute(query.limit(1)).one_or_none()
+    return None if row is None else _instance(row)
+
+
+def holds(tx: ReadTx) -> list[Hold]:
+    """Return everything that is held anywhere, ascending by instance id."""
+    query = (
+        select(instances, reservations)
+        .join(reservations, reservations.c.instance_id == instances.c.id)
+        .where(reservations.c.released_at_ms.is_(None))
+        .order_by(instances.c.id)
+    )
+    return [_hold(row) for row in tx.conn.execute(query)]
+
+
+def history(tx: ReadTx, instance_id: InstanceId) -> Sequence[Step]:
+    """Return every step of an instance, oldest first."""
+    query = select(life_events).where(life_events.c.instance_id == instance_id)
+    return [
+        Step(
+            origin=None if row.from_state is None else State(row.from_state),
+            state=State(row.to_state),
+            at_ms=row.at_ms,
+            reason=row.reason,
+            seq=row.seq,
+        )
+        for row in tx.conn.execute(query.order_by(life_events.c.id))
+    ]
+
+
+_QUERY = select(instances)
+_CURRENT = instances.c.state.not_in([state.value for state in sorted(CLOSED)])
+
+
+def _record_step(
+    tx: WriteTx,
+    instance_id: InstanceId,
+    *,
+    origin: State | None,
+    state: State,
+    reason: str,
+    evidence: Mapping[str, Json] | None = None,
+) -> None:
+    payload: dict[str, Json] = {
+        "instance": instance_id,
+        "from": None if origin is None else origin.value,
+        "to": state.value,
+        "reason": reason,
+    }
+    if evidence:
+        payload["evidence"] = evidence
+    event = chain.append(tx, "workload.lifecycle", payload)
+    tx.conn.execute(
+        insert(life_events).values(
+            instance_id=instance_id,
+            from_state=payload["from"],
+            to_state=state.value,
+            at_ms=tx.now_ms,
+            reason=reason,
+            seq=event.seq,
+        )
+    )
+
+
+def _instance(row: Row[Any]) -> Instance:
+    return Instance(
+        id=InstanceId(row.id),
+        name=row.name,
+        workload=row.workload,
+        version=row.version,
+        package_id=PackageId(row.package_id),
+        variant=row.variant,
+        node=NodeName(row.node),
+        desired=Desired(row.desired),
+        state=State(row.state),
+        operation_number=row.operation_number,
+        generation=row.generation,
+        unsettled=row.unsettled,
+        created_at_ms=row.created_at_ms,
+        since_ms=row.since_ms,
+        seen_at_ms=row.seen_at_ms,
+    )
+
+
+def _hold(row: Row[Any]) -> Hold:
+    return Hold(
+        instance=_instance(row),
+        kind=row.kind,
+        resources=Resources(
+            cpu_cores=row.cpu_milli / 1000,
+            memory_bytes=row.memory_bytes,
+            accel_memory_bytes=row.accel_memory_bytes,
+            disk_bytes=row.disk_bytes,
+        ),
+        ports=tuple(json.loads(row.ports)),
+        labels=tuple(json.loads(row.labels)),
+        excludes=tuple(json.loads(row.excludes)),
+    )

@@ -1,0 +1,202 @@
+"""The fleet as the ledger has it: nodes and what their last probe saw."""
+
+import json
+from collections.abc import Mapping
+from dataclasses import fields, replace
+from typing import Any
+
+from sqlalchemy import Row, delete, insert, select, update
+
+from wlctl.errors import NameTaken, UnknownName
+from wlctl.ledger import chain
+from wlctl.ledger.schema import facts as facts_table
+from wlctl.ledger.schema import nodes as nodes_table
+from wlctl.ledger.store import ReadTx, WriteTx
+from wlctl.model.event import Event, Json
+from wlctl.model.facts import Capability, CapabilityState, Facts, Provenance
+from wlctl.model.ids import NodeName
+from wlctl.model.node import Address, Liveness, Node, Tier, TransportKind
+
+
+def add(tx: WriteTx, node: Node) -> Event:
+    """Add `node` with its first facts.
+
+    Raises:
+        NameTaken: A node has this name, or this node_id under another name.
+    """
+    for known in ls(tx):
+        if known.name == node.name:
+            raise NameTaken(
+                f"there is a node {node.name} already",
+                hint=f"`wlctl node ls` lists the fleet; choose another name than {node.name}",
+            )
+        if known.node_id == node.node_id:
+            raise NameTaken(
+                f"this machine is in the fleet already, as {known.name}",
+                hint=f"use {known.name}; one machine under two names would be counted twice",
+            )
+    tx.conn.execute(
+        insert(nodes_table).values(
+            name=node.name,
+            transport=node.address.transport.value,
+            host=node.address.host,
+            port=node.address.port,
+            login=node.address.user,
+            host_key=node.address.host_key,
+            sudo=node.address.sudo,
+            tier=node.tier.word,
+            liveness=node.liveness.value,
+            cordoned=node.cordoned,
+            node_id=node.node_id,
+            machine_id=node.machine_id,
+            boot_id=node.boot_id,
+            failed_contacts=node.failed_contacts,
+            added_at_ms=tx.now_ms,
+            seen_at_ms=node.seen_at_ms,
+        )
+    )
+    if node.facts is not None:
+        _put_facts(tx, node.name, node.facts)
+    return chain.append(
+        tx,
+        "node.add",
+        {
+            "node": node.name,
+            "transport": node.address.transport.value,
+            "host": node.address.host,
+            "port": node.address.port,
+            "user": node.address.user,
+            "host_key": node.address.host_key,
+            "node_id": node.node_id,
+            "tier": node.tier.word,
+        },
+    )
+
+
+def record_contact(tx: WriteTx, name: NodeName, facts: Facts) -> Facts:
+    """Record a probe that answered; the node is alive. Return the facts with their number."""
+    before = get(tx, name)
+    numbered = replace(facts, seq=(before.facts.seq if before.facts else 0) + 1)
+    tx.conn.execute(
+        update(nodes_table)
+        .where(nodes_table.c.name == name)
+        .values(
+            liveness=Liveness.ALIVE.value,
+            failed_contacts=0,
+            boot_id=facts.boot_id,
+            seen_at_ms=facts.probed_at_ms,
+        )
+    )
+    _put_facts(tx, name, numbered)
+    if before.liveness is not Liveness.ALIVE:
+        _chain_liveness(tx, before, Liveness.ALIVE, "answered")
+    return numbered
+
+
+def record_silence(tx: WriteTx, name: NodeName, why: str) -> None:
+    """Record a contact that failed for the reason code `why`; an alive node becomes suspect."""
+    before = get(tx, name)
+    after = Liveness.SUSPECT if before.liveness is Liveness.ALIVE else before.liveness
+    tx.conn.execute(
+        update(nodes_table)
+        .where(nodes_table.c.name == name)
+        .values(liveness=after.value, failed_contacts=before.failed_contacts + 1)
+    )
+    if after is not before.liveness:
+        _chain_liveness(tx, before, after, why)
+
+
+def get(tx: ReadTx, name: str) -> Node:
+    """Return the node called `name`.
+
+    Raises:
+        UnknownName: There is none.
+    """
+    row = tx.conn.execute(_QUERY.where(nodes_table.c.name == name)).one_or_none()
+    if row is None:
+        raise UnknownName(f"there is no node {name}", hint="`wlctl node ls` lists the fleet")
+    return _node_of(row)
+
+
+def ls(tx: ReadTx) -> list[Node]:
+    """Return the fleet, ascending by name."""
+    return [_node_of(row) for row in tx.conn.execute(_QUERY.order_by(nodes_table.c.name))]
+
+
+_QUERY = select(nodes_table, facts_table.c.document).select_from(
+    nodes_table.outerjoin(facts_table, facts_table.c.node == nodes_table.c.name)
+)
+
+
+def _chain_liveness(tx: WriteTx, node: Node, after: Liveness, why: str) -> None:
+    payload = {"node": node.name, "from": node.liveness.value, "to": after.value, "reason": why}
+    chain.append(tx, "node.liveness", payload)
+
+
+def _node_of(row: Row[Any]) -> Node:
+    address = Address(
+        transport=TransportKind(row.transport),
+        host=row.host,
+        port=row.port,
+        user=row.login,
+        host_key=row.host_key,
+        sudo=row.sudo,
+    )
+    return Node(
+        name=NodeName(row.name),
+        address=address,
+        tier=Tier[row.tier.upper()],
+        liveness=Liveness(row.liveness),
+        cordoned=row.cordoned,
+        node_id=row.node_id,
+        machine_id=row.machine_id,
+        boot_id=row.boot_id,
+        failed_contacts=row.failed_contacts,
+        added_at_ms=row.added_at_ms,
+        seen_at_ms=row.seen_at_ms,
+        facts=None if row.document is None else facts_of(json.loads(row.document)),
+    )
+
+
+def _put_facts(tx: WriteTx, name: NodeName, facts: Facts) -> None:
+    tx.conn.execute(delete(facts_table).where(facts_table.c.node == name))
+    tx.conn.execute(
+        insert(facts_table).values(
+            node=name,
+            seq=facts.seq,
+            probed_at_ms=facts.probed_at_ms,
+            document=json.dumps(facts_json(facts), ensure_ascii=False, separators=(",", ":")),
+        )
+    )
+
+
+def facts_json(facts: Facts) -> Mapping[str, Json]:
+    """Write facts as JSON; a capability is a list in the order of its fields."""
+    document = {name: getattr(facts, name) for name in _FACT_NAMES}
+    document["capabilities"] = [
+        [one.id, dict(one.attrs), one.provenance.word, one.state.value, one.exclusive]
+        for one in facts.capabilities
+    ]
+    return document
+
+
+def facts_of(document: Mapping[str, Any]) -> Facts:
+    """Read what `facts_json` wrote."""
+    plain = {name: document[name] for name in _FACT_NAMES}
+    plain["ports_listening"] = tuple(plain["ports_listening"])
+    plain["instances"] = tuple(plain["instances"])
+    return Facts(**plain, capabilities=tuple(map(_capability_of, document["capabilities"])))
+
+
+_FACT_NAMES = tuple(field.name for field in fields(Facts) if field.name != "capabilities")
+
+
+def _capability_of(row: Any) -> Capability:
+    id_, attrs, provenance, state, exclusive = row
+    return Capability(
+        id=id_,
+        attrs={key: tuple(v) if isinstance(v, list) else v for key, v in attrs.items()},
+        provenance=Provenance[provenance.upper()],
+        state=CapabilityState(state),
+        exclusive=exclusive,
+    )
