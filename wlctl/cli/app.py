@@ -9,13 +9,14 @@ from typer.core import TyperOption
 from typer.exceptions import TyperException
 
 import wlctl
-from wlctl.cli.command import CONTEXT, Lazy, LazyGroup
+from wlctl.cli.command import CONTEXT, Lazy, LazyGroup, PlainCommand
 from wlctl.cli.options import Session, session_of
 from wlctl.cli.streams import Streams
 from wlctl.errors import ExitCode, InternalError, Interrupted, OutputFailed, UsageError, WlctlError
 
 COMMANDS = {
     "config": Lazy("wlctl.cli.config", "app", "Settings, and who set them."),
+    "help": Lazy("wlctl.cli.help", "help_", "What codes, states and words mean.", PlainCommand),
 }
 """Every command: its module, the `App` or function in it, and one line of help."""
 

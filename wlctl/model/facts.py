@@ -28,9 +28,13 @@ class CapabilityState(StrEnum):
     """Whether a capability can be had now."""
 
     AVAILABLE = "available"
+    """It can."""
     BUSY = "busy"
+    """Something that is not ours uses it."""
     RESERVED = "reserved"
+    """It is kept for something else."""
     DEGRADED = "degraded"
+    """It is there and does not work as it should."""
 
 
 @dataclass(frozen=True, slots=True)

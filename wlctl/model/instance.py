@@ -10,21 +10,37 @@ class State(StrEnum):
     """Where an instance is in its life; the legal steps are `lifecycle.machine`'s."""
 
     REQUESTED = "requested"
+    """Asked for; no node has it yet."""
     PLACED = "placed"
+    """A node was chosen, and what it takes is reserved there."""
     FETCHING = "fetching"
+    """The node is being given the files it lacks."""
     VERIFIED = "verified"
+    """Every file on the node is the one the manifest names."""
     LOADED = "loaded"
+    """Staged on the node and not started."""
     RUNNING = "running"
+    """Its generation was seen alive; healthy, as far as it is checked."""
     UNHEALTHY = "unhealthy"
+    """It runs and fails its health check."""
     RESTARTING = "restarting"
+    """Its generation is replaced by the next one."""
     STOPPING = "stopping"
+    """A stop was asked for and is not proven yet; it still holds all it had."""
     STOPPED = "stopped"
+    """Proven: no process of it is left. It can be started again."""
     FINISHED = "finished"
+    """It ended by itself with success, and no process of it is left."""
     FAILED = "failed"
+    """It ended, or never began, in a way that policy does not repair; an operator decides."""
     LOST = "lost"
+    """Its node is dead or rebooted; whether it runs is not known."""
     RESCHEDULED = "rescheduled"
+    """Another copy took its place; if its node returns, it is unloaded there."""
     REVOKED = "revoked"
+    """Its package, signer or a file of it was revoked; it is being ended."""
     UNLOADED = "unloaded"
+    """Gone from its node, proven; kept for the record."""
 
 
 CLOSED = frozenset({State.UNLOADED, State.RESCHEDULED})
@@ -35,8 +51,11 @@ class Desired(StrEnum):
     """What the operator wants of an instance."""
 
     RUNNING = "running"
+    """It runs; what ends by itself is judged by its policy."""
     STOPPED = "stopped"
+    """It does not run, and nothing starts it."""
     UNLOADED = "unloaded"
+    """It is gone from its node."""
 
 
 @dataclass(frozen=True, slots=True)

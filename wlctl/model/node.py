@@ -27,16 +27,22 @@ class Liveness(StrEnum):
     """What contact with the node says of it."""
 
     UNKNOWN = "unknown"
+    """Never contacted."""
     ALIVE = "alive"
+    """The last contact showed the recorded host key and identity."""
     SUSPECT = "suspect"
+    """The last contact failed."""
     DEAD = "dead"
+    """Contact failed often enough, over long enough."""
 
 
 class TransportKind(StrEnum):
     """How the node is reached."""
 
     SSH = "ssh"
+    """Over SSH."""
     LOCAL = "local"
+    """This machine, by the same actions and without SSH."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,17 +22,24 @@ class Execution(StrEnum):
     """How a variant runs on a node that matches it."""
 
     NATIVE = "native"
+    """As it is."""
     EMULATED = "emulated"
+    """Through an emulator; only where the order allows it."""
 
 
 class Op(StrEnum):
     """What a predicate compares with."""
 
     EQ = "eq"
+    """Equal."""
     GTE = "gte"
+    """At least."""
     LTE = "lte"
+    """At most."""
     IN = "in"
+    """One of the values listed."""
     HAS = "has"
+    """The attribute is a list and has the value."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,7 +121,9 @@ class LatencyClass(StrEnum):
     """How much the performance term counts."""
 
     BATCH = "batch"
+    """A little."""
     INTERACTIVE = "interactive"
+    """More than anything else."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,107 @@
+"""What `wlctl help WORD` says: gathered from the code that uses the word, so it cannot drift."""
+
+import ast
+import inspect
+import pkgutil
+from collections.abc import Iterator
+from dataclasses import dataclass
+from enum import Enum
+from importlib import import_module
+from types import ModuleType
+
+import wlctl.model
+from wlctl import errors
+from wlctl.errors import ExitCode, WlctlError
+
+
+@dataclass(frozen=True, slots=True)
+class Topic:
+    """One word that output uses.
+
+    Attributes:
+        kind: What the word is: `error code`, or the enum it belongs to, e.g. `state`.
+        text: Its docstring; paragraphs are separated by an empty line.
+        exit_code: None for a word that is no error.
+    """
+
+    word: str
+    kind: str
+    text: str
+    exit_code: ExitCode | None = None
+
+
+def every() -> list[Topic]:
+    """List every word that has a meaning of its own, by kind and word."""
+    found = [*_exit_codes(), *_errors(), *_enums()]
+    return sorted(found, key=_order)
+
+
+def _order(topic: Topic) -> tuple[str, int, str]:
+    return topic.kind, int(topic.word) if topic.word.isdigit() else 0, topic.word
+
+
+def coded() -> list[type[WlctlError]]:
+    """List the errors that have a code of their own."""
+
+    def below(error: type[WlctlError]) -> Iterator[type[WlctlError]]:
+        for special in error.__subclasses__():
+            if "code" in vars(special):
+                yield special
+            yield from below(special)
+
+    return sorted(below(WlctlError), key=lambda error: error.code)
+
+
+def _errors() -> Iterator[Topic]:
+    for error in coded():
+        yield Topic(error.code, "error code", inspect.getdoc(error) or "", error.exit_code)
+
+
+def _exit_codes() -> Iterator[Topic]:
+    texts = member_texts(errors)
+    for code in ExitCode:
+        yield Topic(str(code.value), "exit code", texts["ExitCode", code.name])
+
+
+def _enums() -> Iterator[Topic]:
+    for info in pkgutil.iter_modules(wlctl.model.__path__, "wlctl.model."):
+        module = import_module(info.name)
+        texts = member_texts(module)
+        for enum in vars(module).values():
+            if not (isinstance(enum, type) and issubclass(enum, Enum)):
+                continue
+            if enum.__module__ != module.__name__:
+                continue
+            for member in enum:
+                yield Topic(_word(member), _kind(enum), texts.get((enum.__name__, member.name), ""))
+
+
+def _word(member: Enum) -> str:
+    return member.value if isinstance(member.value, str) else member.name.lower()
+
+
+def _kind(enum: type[Enum]) -> str:
+    """Make `desired state` of `DesiredState`."""
+    return "".join(f" {c.lower()}" if c.isupper() else c for c in enum.__name__).strip()
+
+
+def member_texts(module: ModuleType) -> dict[tuple[str, str], str]:
+    """Read the docstring under each member of a module's enums, by class and member."""
+    texts: dict[tuple[str, str], str] = {}
+    for node in ast.parse(inspect.getsource(module)).body:
+        if not isinstance(node, ast.ClassDef):
+            continue
+        for member, after in zip(node.body, node.body[1:], strict=False):
+            if isinstance(member, ast.Assign) and isinstance(member.targets[0], ast.Name):
+                text = _docstring(after)
+                if text:
+                    texts[node.name, member.targets[0].id] = text
+    return texts
+
+
+def _docstring(node: ast.stmt) -> str:
+    match node:
+        case ast.Expr(value=ast.Constant(value=str(text))):
+            return inspect.cleandoc(text)
+        case _:
+            return ""
