@@ -12,25 +12,10 @@ from wlctl.ledger import chain
 from wlctl.ledger.schema import instances, life_events, orders, reservations
 from wlctl.ledger.store import ReadTx, WriteTx
 from wlctl.model.event import Json
+from wlctl.model.fleet import Claim, Hold
 from wlctl.model.ids import DecisionId, InstanceId, NodeName, PackageId
 from wlctl.model.instance import CLOSED, Desired, Instance, State
-from wlctl.model.workload import Resources, WorkloadSpec
-
-
-@dataclass(frozen=True, slots=True)
-class Hold:
-    """What a current instance keeps of its node until its end is proven.
-
-    Attributes:
-        ports: Fixed TCP ports.
-    """
-
-    instance: Instance
-    kind: str
-    resources: Resources
-    ports: tuple[int, ...]
-    labels: tuple[str, ...]
-    excludes: tuple[str, ...]
+from wlctl.model.workload import Kind, WorkloadSpec
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,6 +55,7 @@ def reserve(
     variant: str,
     package_id: PackageId,
     spec: WorkloadSpec,
+    claims: Sequence[Claim],
     desired: Desired,
 ) -> None:
     """Write down a copy that is about to be placed and what it will hold; nothing was sent yet."""
@@ -87,7 +73,6 @@ def reserve(
             variant=variant,
             desired=desired.value,
             state=State.REQUESTED.value,
-            operation_number=0,
             generation=0,
             unsettled=False,
             created_at_ms=tx.now_ms,
@@ -105,6 +90,7 @@ def reserve(
             ports=json.dumps([port for _, port in spec.ports if port]),
             labels=json.dumps(spec.policy.labels),
             excludes=json.dumps(spec.policy.excludes),
+            claims=json.dumps(claims),
             reserved_at_ms=tx.now_ms,
         )
     )
@@ -193,15 +179,21 @@ def last_of(tx: ReadTx, name: str) -> Instance | None:
     return None if row is None else _instance(row)
 
 
-def holds(tx: ReadTx) -> list[Hold]:
+def holds(tx: ReadTx) -> tuple[Hold, ...]:
     """Return everything that is held anywhere, ascending by instance id."""
     query = (
-        select(instances, reservations)
+        select(
+            reservations,
+            instances.c.id,
+            instances.c.name,
+            instances.c.kind,
+            instances.c.workload,
+        )
         .join(reservations, reservations.c.instance_id == instances.c.id)
         .where(reservations.c.released_at_ms.is_(None))
         .order_by(instances.c.id)
     )
-    return [_hold(row) for row in tx.conn.execute(query)]
+    return tuple(_hold(row) for row in tx.conn.execute(query))
 
 
 def history(tx: ReadTx, instance_id: InstanceId) -> Sequence[Step]:
@@ -257,6 +249,7 @@ def _instance(row: Row[Any]) -> Instance:
     return Instance(
         id=InstanceId(row.id),
         name=row.name,
+        kind=Kind(row.kind),
         workload=row.workload,
         version=row.version,
         package_id=PackageId(row.package_id),
@@ -264,7 +257,6 @@ def _instance(row: Row[Any]) -> Instance:
         node=NodeName(row.node),
         desired=Desired(row.desired),
         state=State(row.state),
-        operation_number=row.operation_number,
         generation=row.generation,
         unsettled=row.unsettled,
         created_at_ms=row.created_at_ms,
@@ -275,15 +267,17 @@ def _instance(row: Row[Any]) -> Instance:
 
 def _hold(row: Row[Any]) -> Hold:
     return Hold(
-        instance=_instance(row),
-        kind=row.kind,
-        resources=Resources(
-            cpu_cores=row.cpu_milli / 1000,
-            memory_bytes=row.memory_bytes,
-            accel_memory_bytes=row.accel_memory_bytes,
-            disk_bytes=row.disk_bytes,
-        ),
-        ports=tuple(json.loads(row.ports)),
+        node=NodeName(row.node),
+        instance=InstanceId(row.id),
+        name=row.name,
+        kind=Kind(row.kind),
+        workload=row.workload,
         labels=tuple(json.loads(row.labels)),
         excludes=tuple(json.loads(row.excludes)),
+        ports=tuple(json.loads(row.ports)),
+        claims=tuple(Claim(*claim) for claim in json.loads(row.claims)),
+        memory_bytes=row.memory_bytes,
+        accel_memory_bytes=row.accel_memory_bytes,
+        cpu_cores=row.cpu_milli / 1000,
+        disk_bytes=row.disk_bytes,
     )

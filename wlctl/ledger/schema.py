@@ -191,7 +191,6 @@ instances = Table(
     Column("variant", Text, nullable=False),
     Column("desired", Text, nullable=False),
     Column("state", Text, nullable=False),
-    Column("operation_number", BigInteger, nullable=False),
     Column("generation", BigInteger, nullable=False),
     Column("unsettled", Boolean, nullable=False),
     Column("created_at_ms", BigInteger, nullable=False),
@@ -235,10 +234,11 @@ reservations = Table(
     Column("ports", Text, nullable=False),
     Column("labels", Text, nullable=False),
     Column("excludes", Text, nullable=False),
+    Column("claims", Text, nullable=False),
     Column("reserved_at_ms", BigInteger, nullable=False),
     Column("released_at_ms", BigInteger),
 )
-"""What each instance holds of its node until its end is proven; the last three are JSON lists."""
+"""What each instance holds of its node until its end is proven; the texts after the bytes are JSON lists."""
 
 generations = Table(
     "generations",

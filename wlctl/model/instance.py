@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from wlctl.model.ids import InstanceId, NodeName, PackageId
+from wlctl.model.workload import Kind
 
 
 class State(StrEnum):
@@ -64,8 +65,8 @@ class Instance:
 
     Attributes:
         name: Unique among the current ones; what people and scripts use.
+        kind: Of the workload.
         variant: The variant of the package that was chosen.
-        operation_number: Of the newest operation; grows with each and fences the node.
         generation: Number of the newest generation that was given one; 0 before the first.
         unsettled: A mutation may have run on the node and its outcome is not known.
         since_ms: When `state` was entered.
@@ -74,6 +75,7 @@ class Instance:
 
     id: InstanceId
     name: str
+    kind: Kind
     workload: str
     version: str
     package_id: PackageId
@@ -81,7 +83,6 @@ class Instance:
     node: NodeName
     desired: Desired
     state: State
-    operation_number: int
     generation: int
     unsettled: bool
     created_at_ms: int
