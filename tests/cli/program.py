@@ -1,0 +1,94 @@
+"""The real program in a process of its own, and how a session with it is written down."""
+
+import re
+import subprocess
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+REDACTIONS = (
+    (re.compile(r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d)"), "<time>"),
+    (re.compile(r"\b[0-9a-f]{64}\b"), "<sha256>"),
+    (re.compile(r"\b[0-9a-f]{32}\b"), "<id>"),
+    (re.compile(r"\b\d+(\.\d+)? ?m?s\b"), "<s>"),
+)
+
+GAP = re.compile(r"(?<=\S) {2,}")
+
+
+@dataclass(frozen=True, slots=True)
+class Program:
+    """`wlctl` where nothing of this machine's user shows through.
+
+    Attributes:
+        directory: Where it runs; its home is `home` below it.
+    """
+
+    directory: Path
+    environment: Mapping[str, str] = field(default_factory=dict)
+
+    def run(
+        self,
+        *args: str,
+        environment: Mapping[str, str | None] | None = None,
+        stdin: str = "",
+        timeout_s: float = 60,
+    ) -> subprocess.CompletedProcess[str]:
+        """Run it to its end; a variable set to None is not set at all."""
+        return subprocess.run(
+            [sys.executable, "-m", "wlctl", *args],
+            cwd=self.directory,
+            env=self.variables(environment),
+            input=stdin,
+            capture_output=True,
+            encoding="utf-8",
+            errors="surrogateescape",
+            timeout=timeout_s,
+            check=False,
+        )
+
+    def sh(self, line: str) -> subprocess.CompletedProcess[str]:
+        """Run a shell line in which `wlctl` is the program."""
+        return subprocess.run(
+            ["/bin/sh", "-c", line],
+            cwd=self.directory,
+            env=self.variables(),
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            encoding="utf-8",
+            timeout=120,
+            check=False,
+        )
+
+    def variables(self, more: Mapping[str, str | None] | None = None) -> dict[str, str]:
+        """Give the environment it runs in."""
+        merged = {**self.environment, **(more or {})}
+        return {name: value for name, value in merged.items() if value is not None}
+
+
+def replayed(program: Program, session: str) -> str:
+    """Run every `$ line` of a session again and write down what it does now.
+
+    A session has comments (`# …`), and lines to run, each followed by its stdout, its stderr with
+    `! ` before each line, and `[exit n]`. What differs from run to run is redacted.
+    """
+    said: list[str] = []
+    for line in session.splitlines():
+        if line.startswith("#"):
+            said.append(line)
+        elif line.startswith("$ "):
+            done = program.sh(line[2:])
+            output = done.stdout.splitlines()
+            output += [f"! {warning}".rstrip() for warning in done.stderr.splitlines()]
+            said += [line, *(redacted(each, program) for each in output)]
+            said += [f"[exit {done.returncode}]", ""]
+    return "\n".join(said).rstrip() + "\n"
+
+
+def redacted(line: str, program: Program) -> str:
+    """Replace times, ids, hashes, durations and the directory; their width goes with them."""
+    line = line.replace(str(program.directory), "<here>")
+    for pattern, word in REDACTIONS:
+        line = pattern.sub(word, line)
+    return GAP.sub("  ", line)
