@@ -238,7 +238,7 @@ reservations = Table(
     Column("reserved_at_ms", BigInteger, nullable=False),
     Column("released_at_ms", BigInteger),
 )
-"""What each instance holds of its node until its end is proven; the texts after the bytes are JSON lists."""
+"""What each instance holds of its node until its end is proven; `ports` to `claims` are JSON."""
 
 generations = Table(
     "generations",

@@ -1,0 +1,146 @@
+"""The composition root: it alone reads clocks, makes ids, and opens what flows work on."""
+
+import os
+import pwd
+import secrets
+import socket
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from wlctl.config import Settings
+from wlctl.errors import UsageError
+from wlctl.model.event import Author
+from wlctl.model.ids import InstallationId, InstanceId
+from wlctl.model.node import Address
+
+if TYPE_CHECKING:
+    from wlctl.host.node import NodeSession
+    from wlctl.ledger.store import Ledger
+
+BASE32 = "abcdefghijklmnopqrstuvwxyz234567"
+
+
+@dataclass(frozen=True, slots=True)
+class Home:
+    """Where a ledger's things are: one ledger, one directory."""
+
+    ledger: Path
+
+    @property
+    def directory(self) -> Path:
+        """Holds everything of one ledger."""
+        return self.ledger.parent
+
+    @property
+    def keys(self) -> Path:
+        """Holds the keys of this installation, readable by their owner alone."""
+        return self.directory / "keys"
+
+    @property
+    def ssh_key(self) -> Path:
+        """The private key that nodes let in."""
+        return self.keys / "ssh_ed25519"
+
+    @property
+    def checkpoint_key(self) -> Path:
+        """The private key that signs checkpoints."""
+        return self.keys / "checkpoint_ed25519"
+
+    @property
+    def store(self) -> Path:
+        """The controller's store of package files, by sha256."""
+        return self.directory / "store"
+
+
+class Runtime:
+    """Everything a flow needs, opened when it is first asked for.
+
+    Attributes:
+        author: Who is at work, for the chain.
+    """
+
+    def __init__(self, settings: Settings, author: Author) -> None:
+        self.settings = settings
+        self.author = author
+
+    @cached_property
+    def home(self) -> Home:
+        """Where the ledger's things are.
+
+        Raises:
+            UsageError: The ledger is a URL.
+        """
+        if "://" in self.settings.db:
+            raise UsageError(
+                "a ledger behind a URL is not supported by this version",
+                hint="give --db the path of a file",
+            )
+        return Home(Path(self.settings.db))
+
+    @cached_property
+    def ledger(self) -> "Ledger":
+        """The ledger, opened; never made."""
+        from wlctl.ledger.store import open_ledger
+
+        return open_ledger(self.home.ledger, now_ms=self.now_ms(), author=self.author)
+
+    def now_ms(self) -> int:
+        """Read the wall clock: epoch milliseconds, for people and for stamping rows."""
+        return time.time_ns() // 1_000_000
+
+    def new_installation_id(self) -> InstallationId:
+        """Make the identity of a new ledger."""
+        return InstallationId("w" + _letters(15))
+
+    def new_instance_id(self) -> InstanceId:
+        """Make the id of one copy; never reused, since there are 2**75 of them."""
+        return InstanceId("i" + _letters(15))
+
+    def new_token(self) -> str:
+        """Make an operation's token, or the nonce of one action: 32 hex digits."""
+        return secrets.token_hex(16)
+
+    @contextmanager
+    def connect(self, address: Address) -> "Iterator[NodeSession]":
+        """Hold a connection to a node open.
+
+        Raises:
+            Unreachable: It cannot be had; nothing was done.
+        """
+        from wlctl.host import node
+
+        session = node.connect(
+            address,
+            key_paths=(self.home.ssh_key,),
+            new_nonce=self.new_token,
+            connect_timeout_s=self.settings.connect_timeout_s,
+        )
+        try:
+            yield session
+        finally:
+            session.close()
+
+
+def build(settings: Settings, *, command: str, message: str) -> Runtime:
+    """Put a runtime together for the person who runs this process."""
+    return Runtime(settings, Author(actor=_actor(), command=command, message=message))
+
+
+def _letters(count: int) -> str:
+    return "".join(secrets.choice(BASE32) for _ in range(count))
+
+
+def _actor() -> str:
+    """Say who is at work; a login without a name is its number."""
+    try:
+        login = pwd.getpwuid(os.geteuid()).pw_name
+    except KeyError:
+        login = str(os.geteuid())
+    sudoer = os.environ.get("SUDO_USER", "")
+    who = f"{login}, sudo {sudoer}" if sudoer and sudoer != login else login
+    return f"{who}@{socket.gethostname()}"
