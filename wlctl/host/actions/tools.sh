@@ -1,0 +1,108 @@
+# shellcheck shell=sh
+# What the node can do, by trying it; remembered for one boot.
+mounts() { # -> cg2 (where cgroup v2 is mounted, or empty), state_fs (type of the state's file system)
+	cg2= state_fs= m_best=
+	while read -r _ _ _ m_root m_at m_rest; do
+		m_rest=${m_rest#*" - "}
+		case $m_rest in - | '- '*) m_rest=${m_rest#- } ;; esac
+		if [ "${m_rest%% *}" = cgroup2 ] && [ "$m_root" = / ]; then cg2=$m_at; fi
+		case $S/ in
+		"${m_at%/}"/*)
+			if [ "${#m_at}" -ge "${#m_best}" ]; then m_best=$m_at state_fs=${m_rest%% *}; fi
+			;;
+		esac
+	done </proc/self/mountinfo
+}
+refuse_network_state() { # locks and renames of a network file system are not to be relied on
+	case $state_fs in
+	nfs | nfs4 | cifs | smb3 | smbfs | 9p | afs | ceph | fuse.* | glusterfs | lustre | gpfs | ocfs2 | gfs2)
+		refuse resources "the state directory $S is on a network file system ($state_fs)"
+		;;
+	esac
+}
+own_cgroup() { # -> own: the path of this shell below the mount
+	own=
+	while IFS=: read -r k _ v; do
+		if [ "$k" = 0 ]; then own=${v%/}; fi
+	done </proc/self/cgroup
+}
+cgroup_root() { # -> cg: where our cgroups live, made if need be; empty when none may be made
+	cg=
+	[ -n "$cg2" ] || return 0
+	own_cgroup
+	if [ "$me" = 0 ]; then
+		c_d=$cg2
+	else # the highest of our own ancestors that was delegated to us: processes can only move below it
+		c_d=
+		c_at=$cg2$own
+		while [ -w "$c_at" ] && [ -w "$c_at/cgroup.procs" ]; do
+			c_d=$c_at
+			[ "$c_at" != "$cg2" ] || break
+			c_at=${c_at%/*}
+		done
+	fi
+	[ -n "$c_d" ] || return 0
+	[ -d "$c_d/wlctl" ] || mkdir "$c_d/wlctl" 2>/dev/null || [ -d "$c_d/wlctl" ] || return 0
+	cg=$c_d/wlctl
+}
+tools() { # -> containment, ish (words that start init's shell), tick (read or sleep), missing
+	cgroup_root
+	boot_id
+	if get "$S/tools" && [ "${g%% | *}" = "$boot $me ${cg:-none}" ]; then
+		t_l=${g#* | }
+		containment=${t_l%% *}
+		t_l=${t_l#* }
+		tick=${t_l%% *}
+		t_l=${t_l#* }
+		ish=${t_l%% | *}
+		missing=${t_l#* | }
+		[ "$missing" = - ] && missing=
+		return 0
+	fi
+	try_tools
+	put "$S/tools" "$boot $me ${cg:-none} | $containment $tick $ish | ${missing:--}"
+}
+try_tools() {
+	missing=
+	flock -n "$S/node_id" true 2>/dev/null || missing="$missing flock"
+	setsid -f true 2>/dev/null || missing="$missing setsid"
+	mv -T /nonexistent /nonexistent 2>&1 | grep -q "[Nn]o such" || missing="$missing mv"
+	[ "$(echo a | sha256sum 2>/dev/null)" != '' ] || missing="$missing sha256sum"
+	containment=leader-only
+	if [ "$me" = 0 ]; then
+		unshare -p -i -f --mount-proc true 2>/dev/null || missing="$missing unshare"
+		setpriv --reuid=65534 --regid=65534 --clear-groups --no-new-privs --bounding-set=-all \
+			--inh-caps=-all true 2>/dev/null || missing="$missing setpriv"
+		[ -z "$cg" ] || [ -n "$missing" ] || containment=isolated
+	elif [ -n "$cg" ] && [ -z "$missing" ]; then
+		containment=cgroup
+	fi
+	missing=${missing# }
+	pick_shell
+}
+pick_shell() { # init should wait without forking, which needs `read -t`; dash has none
+	tick=sleep
+	for t_s in sh bash 'busybox ash'; do
+		t_p=$(command -v "${t_s%% *}") || continue
+		ish=$t_p
+		case $t_s in *' '*) ish="$t_p ${t_s#* }" ;; esac
+		# shellcheck disable=SC2086 # words
+		if echo a | $ish -c 'read -t 1 -r x && [ "$x" = a ]' 2>/dev/null; then
+			tick='read'
+			return 0
+		fi
+	done
+	ish=$(command -v sh)
+}
+pids_below() { # DIR: appends to pids, depth first
+	set +f
+	for b_d in "$1"/*/; do
+		if [ -d "$b_d" ]; then pids_below "${b_d%/}"; fi
+	done
+	set -f
+	{
+		while read -r b_p; do
+			pids="$pids $b_p"
+		done <"$1/cgroup.procs"
+	} 2>/dev/null
+}

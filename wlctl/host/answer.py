@@ -1,0 +1,142 @@
+"""The one reader of what a node answers: bounded, strict, and valid Unicode from here on."""
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from urllib.parse import unquote_to_bytes
+
+from wlctl.errors import GarbledAnswer
+
+ANSWER_MAX_BYTES = 1 << 20
+"""An answer longer than this is none, unless its action allows more."""
+
+ANSWER_MAX_LINES = 65_536
+
+NUMBER_MAX_DIGITS = 18
+
+_KEY = re.compile(r"[a-z][a-z0-9_]{0,63}")
+_FIELD = re.compile(r"(?:[A-Za-z0-9._~/:=,@+-]|%[0-9A-Fa-f]{2})*")
+
+
+class Status(StrEnum):
+    """How an action ended, by its own word."""
+
+    OK = "ok"
+    REFUSED = "refused"
+    """Nothing was done, and nothing of the attempt is left."""
+    UNCLEAN = "unclean"
+    """Nothing was achieved, and something of the attempt may be left."""
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """One line: a key and its decoded fields."""
+
+    key: str
+    fields: tuple[str, ...]
+
+    @property
+    def named(self) -> Mapping[str, str]:
+        """The fields of the form `name=value`; the last of a name wins."""
+        return dict(field.split("=", 1) for field in self.fields if "=" in field)
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """A whole answer, in the node's order."""
+
+    lines: tuple[Line, ...]
+    status: Status
+
+    def all(self, key: str) -> Iterator[Line]:
+        """Yield the lines of `key`."""
+        return (line for line in self.lines if line.key == key)
+
+    def has(self, key: str) -> bool:
+        """Answer whether there is a line of `key`."""
+        return any(line.key == key for line in self.lines)
+
+    def text(self, key: str) -> str:
+        """Return the only field of the only line of `key`.
+
+        Raises:
+            GarbledAnswer: There is none, or more than one.
+        """
+        found = [line.fields for line in self.all(key)]
+        if len(found) != 1 or len(found[0]) != 1:
+            raise GarbledAnswer(f"the answer should say `{key}` once, with one value")
+        return found[0][0]
+
+    def number(self, key: str) -> int:
+        """Return `text(key)` as a whole number, zero or more.
+
+        Raises:
+            GarbledAnswer: It is none.
+        """
+        return number(self.text(key), key)
+
+
+def number(text: str, key: str) -> int:
+    """Read a whole number of at most NUMBER_MAX_DIGITS digits.
+
+    Raises:
+        GarbledAnswer: `text` is anything else; `key` names the place.
+    """
+    if not (text.isascii() and text.isdecimal() and len(text) <= NUMBER_MAX_DIGITS):
+        raise GarbledAnswer(f"`{key}` should be a whole number, not {text[:40]!r}")
+    return int(text)
+
+
+def end_of(raw: bytes | bytearray, nonce: str, start: int = 0) -> int:
+    """Return the length of the answer in `raw` up to and with its closing line, or 0.
+
+    Args:
+        start: Where to look from; what lies before was looked at already.
+    """
+    mark = f"end {nonce} ".encode("ascii")
+    at = raw.find(mark, max(0, start - len(mark)))
+    while at != -1:
+        stop = raw.find(b"\n", at)
+        if stop == -1:
+            return 0
+        if at == 0 or raw[at - 1 : at] == b"\n":
+            return stop + 1
+        at = raw.find(mark, stop)
+    return 0
+
+
+def parse(raw: bytes, nonce: str) -> Answer:
+    """Read `raw`, which `end_of` found whole.
+
+    Fields that are not UTF-8 get the replacement character where they are not.
+
+    Raises:
+        GarbledAnswer: Any line is not in the form agreed.
+    """
+    try:
+        text = raw.decode("ascii")
+    except UnicodeDecodeError:
+        raise GarbledAnswer("the answer holds bytes that are not ASCII") from None
+    if not text.endswith("\n"):
+        raise GarbledAnswer("the answer has no closing line")
+    rows = text[:-1].split("\n")
+    if len(rows) > ANSWER_MAX_LINES:
+        raise GarbledAnswer(f"the answer has more than {ANSWER_MAX_LINES} lines")
+    word = rows.pop().removeprefix(f"end {nonce} ")
+    try:
+        status = Status(word)
+    except ValueError:
+        raise GarbledAnswer(f"the answer ends in an unknown status {word[:40]!r}") from None
+    return Answer(tuple(_line(row) for row in rows), status)
+
+
+def _line(row: str) -> Line:
+    key, *fields = row.split(" ")
+    if _KEY.fullmatch(key) is None or not all(_FIELD.fullmatch(field) for field in fields):
+        raise GarbledAnswer(f"the answer has a line that is none: {row[:80]!r}")
+    return Line(key, tuple(_decoded(field) for field in fields))
+
+
+def _decoded(field: str) -> str:
+    return unquote_to_bytes(field).decode("utf-8", errors="replace")

@@ -1,0 +1,263 @@
+"""Runs one action on a node, and alone draws the line between unreachable and indeterminate."""
+
+import re
+import time
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Protocol
+from urllib.parse import quote
+
+from wlctl.errors import (
+    ActionTimeout,
+    ConnectionLost,
+    GarbledAnswer,
+    Indeterminate,
+    ShellFailed,
+    SilenceTimeout,
+    SudoRefused,
+    Unreachable,
+)
+from wlctl.host import answer
+from wlctl.host.answer import ANSWER_MAX_BYTES, Answer, Status
+
+CHUNK_BYTES = 32 * 1024
+"""What is handed to a channel at a time: paramiko is fastest so."""
+
+NOISE_MAX_BYTES = 16 * 1024
+"""What a login may print before the action answers `ready`: a profile that greets, for example."""
+
+PARAMS_MAX_BYTES = 4 << 20
+"""The request without its data; the node holds to the same bound."""
+
+UPLOAD_FLOOR_BYTES_S = 256 * 1024
+"""An upload slower than this is given up."""
+
+_NONCE = re.compile(r"[0-9a-f]{16,64}")
+
+
+@dataclass(frozen=True, slots=True)
+class Deadlines:
+    """How long each step may take; each has its own error."""
+
+    connect_s: float = 10.0
+    banner_s: float = 5.0
+    auth_s: float = 10.0
+    silence_s: float = 30.0
+    action_s: float = 60.0
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """One action as it travels.
+
+    Attributes:
+        text: Constant bytes: one brace group.
+        params: In order; keys may repeat. Sent only after the action answered `ready`.
+        data: Sent after the parameters; `data_bytes` long in all.
+        mutates: Running it twice, late or by half could matter.
+        extra_s: What this action may take beyond the action deadline, a grace for example.
+    """
+
+    name: str
+    text: bytes
+    params: tuple[tuple[str, str], ...] = ()
+    mutates: bool = False
+    data: Iterable[bytes] = ()
+    data_bytes: int = 0
+    answer_max_bytes: int = ANSWER_MAX_BYTES
+    extra_s: float = 0.0
+
+
+class ChannelEnded(Exception):
+    """The other side closed, or the connection broke."""
+
+
+class ChannelSilent(Exception):
+    """Nothing could be read or written within the time given."""
+
+
+class Channel(Protocol):
+    """One `sh -s NONCE` on the node, and its three streams."""
+
+    def send(self, data: bytes, timeout_s: float) -> None:
+        """Write all of `data`.
+
+        Raises:
+            ChannelEnded: It can take no more.
+            ChannelSilent: It took nothing for `timeout_s`.
+        """
+
+    def receive(self, timeout_s: float) -> bytes:
+        """Return what came, at least one byte.
+
+        Raises:
+            ChannelEnded: No more will come.
+            ChannelSilent: Nothing came for `timeout_s`.
+        """
+
+    def complaint(self) -> str:
+        """Return the beginning of what came on the error stream so far."""
+
+    def close(self) -> None:
+        """Let go of it; what runs on the node goes on to its end."""
+
+
+class Transport(Protocol):
+    """A way to a node, held open for one command."""
+
+    def open(self, nonce: str) -> Channel:
+        """Start a shell that reads an action.
+
+        Raises:
+            Unreachable: It cannot be started.
+        """
+
+    def close(self) -> None:
+        """Let go of the node."""
+
+
+def run(transport: Transport, call: Call, *, nonce: str, deadlines: Deadlines) -> Answer:
+    """Run `call` once and return its answer.
+
+    Args:
+        nonce: 16 to 64 hex digits, never used before: it marks this answer as ours.
+
+    Raises:
+        Unreachable: No whole answer came, and nothing can have been changed.
+        Indeterminate: No whole answer came to a mutation of which a byte had been sent.
+    """
+    assert _NONCE.fullmatch(nonce), "a nonce goes into a command line"
+    request = _request(call)
+    talk = _Talk(transport.open(nonce), call, nonce, deadlines)
+    try:
+        talk.wait_ready()
+        try:
+            talk.send_all(request)
+            found = talk.read_answer()
+        except Unreachable as failure:
+            if not call.mutates:
+                raise
+            raise Indeterminate(
+                f"`{call.name}` was sent and no whole answer came: {failure.message}",
+                hint="run `wlctl reconcile`: it settles what happened",
+            ) from failure
+    finally:
+        talk.channel.close()
+    if found.status is Status.UNCLEAN:
+        raise Indeterminate(
+            f"`{call.name}` failed and could not clean up: {_detail(found)}",
+            hint="run `wlctl reconcile`: it settles what is left",
+        )
+    return found
+
+
+def _request(call: Call) -> bytes:
+    lines = "".join(f"{key} {quote(value, safe='/:=,@+')}\n" for key, value in call.params)
+    params = lines.encode("ascii")
+    assert len(params) <= PARAMS_MAX_BYTES, "callers bound what they ask"
+    return b"%015d %015d\n" % (len(params), call.data_bytes) + params
+
+
+def _detail(found: Answer) -> str:
+    return next(
+        (line.fields[0] for line in found.all("detail") if line.fields), "it does not say why"
+    )
+
+
+class _Talk:
+    """One action's conversation, with the clock that bounds it."""
+
+    def __init__(self, channel: Channel, call: Call, nonce: str, deadlines: Deadlines) -> None:
+        self.channel = channel
+        self._call = call
+        self._nonce = nonce
+        self._silence_s = deadlines.silence_s + call.extra_s
+        self._whole_s = deadlines.action_s + call.extra_s + call.data_bytes / UPLOAD_FLOOR_BYTES_S
+        self._ends_at_s = time.monotonic() + self._whole_s
+        self._rest = bytearray()
+
+    def wait_ready(self) -> None:
+        """Send the text and wait until the action runs; noise before its first word is dropped."""
+        mark = f"ready {self._nonce}\n".encode("ascii")
+        seen = bytearray()
+        self._start()
+        while True:
+            try:
+                seen += self._receive()
+            except ConnectionLost as failure:
+                raise self._no_action(bytes(seen)) from failure
+            at = seen.find(mark)
+            if at == 0 or (at > 0 and seen[at - 1 : at] == b"\n"):
+                self._rest += seen[at + len(mark) :]
+                return
+            if len(seen) > NOISE_MAX_BYTES:
+                raise GarbledAnswer("the login prints too much before the action runs")
+
+    def send_all(self, request: bytes) -> None:
+        """Send parameters and data."""
+        sent = 0
+        self._send(request)
+        for chunk in self._call.data:
+            sent += len(chunk)
+            self._send(chunk)
+        assert sent == self._call.data_bytes, "the length was promised"
+
+    def read_answer(self) -> Answer:
+        """Read up to the closing line; what follows it is nobody's."""
+        raw = self._rest
+        looked = 0
+        while not (length := answer.end_of(raw, self._nonce, looked)):
+            if len(raw) > self._call.answer_max_bytes:
+                raise GarbledAnswer(
+                    f"the answer is longer than {self._call.answer_max_bytes} bytes"
+                )
+            looked = len(raw)
+            raw += self._receive()
+        return answer.parse(bytes(raw[:length]), self._nonce)
+
+    def _start(self) -> None:
+        try:
+            self._send(self._call.text)
+        except ConnectionLost as failure:
+            raise self._no_action(b"") from failure
+
+    def _no_action(self, seen: bytes) -> Unreachable:
+        said = self.channel.complaint() or seen.decode("utf-8", errors="replace")
+        said = " ".join(said.split())[:200] or "it ended without a word"
+        if "sudo:" in said:
+            return SudoRefused(
+                f"sudo does not let wlctl in: {said}",
+                hint="add `LOGIN ALL=(root) NOPASSWD: /bin/sh` to the node's sudoers",
+            )
+        return ShellFailed(f"no shell ran the action: {said}")
+
+    def _send(self, data: bytes) -> None:
+        for start in range(0, len(data), CHUNK_BYTES):
+            try:
+                self.channel.send(data[start : start + CHUNK_BYTES], self._patience_s())
+            except ChannelEnded:
+                raise ConnectionLost("the connection ended while it was written to") from None
+            except ChannelSilent:
+                raise self._too_late("took no data") from None
+
+    def _receive(self) -> bytes:
+        try:
+            return self.channel.receive(self._patience_s())
+        except ChannelEnded:
+            raise ConnectionLost("the connection ended before the answer did") from None
+        except ChannelSilent:
+            raise self._too_late("said nothing") from None
+
+    def _patience_s(self) -> float:
+        left_s = self._ends_at_s - time.monotonic()
+        if left_s <= 0:
+            raise self._overdue()
+        return min(self._silence_s, left_s)
+
+    def _too_late(self, what: str) -> Unreachable:
+        if time.monotonic() >= self._ends_at_s:
+            return self._overdue()
+        return SilenceTimeout(f"the node {what} for {self._silence_s:g} s")
+
+    def _overdue(self) -> ActionTimeout:
+        return ActionTimeout(f"`{self._call.name}` was not done after {self._whole_s:g} s")

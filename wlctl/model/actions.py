@@ -1,0 +1,319 @@
+"""What is asked of a node and what it answers, typed: one request and one answer per action."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+
+from wlctl.model.facts import FACTS_TTL_MS, Capability, Facts
+from wlctl.model.generation import Containment, Liveliness, Readings
+from wlctl.model.ids import DecisionId, InstallationId, InstanceId, PackageId
+
+
+class RefusalCode(StrEnum):
+    """Why a node did not do what it was asked; a refusal leaves nothing behind."""
+
+    UNAUTHORIZED = "unauthorized"
+    INVALID_REQUEST = "invalid_request"
+    GOVERNANCE = "governance"
+    REVOKED = "revoked"
+    ADMISSION = "admission"
+    RESOURCES = "resources"
+    FETCH = "fetch"
+    VERIFY = "verify"
+    RUNTIME = "runtime"
+    NO_CGROUP = "no_cgroup"
+    NO_LINGER = "no_linger"
+    NO_LEASE = "no_lease"
+    NO_USER = "no_user"
+    NO_FLOCK = "no_flock"
+    SECRET_UNAVAILABLE = "secret_unavailable"  # noqa: S105 - the name of a refusal
+    PORT = "port"
+    BUSY = "busy"
+    SUPERSEDED = "superseded"
+    UNKNOWN_INSTANCE = "unknown_instance"
+    CLOCK = "clock"
+    CANCELLED = "cancelled"
+
+
+@dataclass(frozen=True, slots=True)
+class Refused:
+    """The node's no. An answer, not an error.
+
+    Attributes:
+        detail: The node's words: text from outside.
+    """
+
+    code: RefusalCode
+    detail: str
+
+
+@dataclass(frozen=True, slots=True)
+class NodeFacts:
+    """One facts answer, before the controller gives it a number and a time.
+
+    Attributes:
+        wall_ms: The node's wall clock at the probe, epoch milliseconds; 0 where it could not tell.
+        load_average: Over one minute, in processors.
+        missing: Tools that the node lacks, by name, ascending; empty when it can do all.
+    """
+
+    node_id: str
+    machine_id: str
+    boot_id: str
+    uptime_ms: int
+    wall_ms: int
+    load_average: float
+    memory_total_bytes: int
+    memory_available_bytes: int
+    memory_ours_bytes: int
+    disk_free_bytes: int
+    cpu_cores: int
+    ports_listening: tuple[int, ...]
+    state_dir: str
+    containment: Containment
+    cgroup_root: str
+    instances: tuple[str, ...]
+    capabilities: tuple[Capability, ...]
+    missing: tuple[str, ...]
+
+    def as_facts(self, *, seq: int, probed_at_ms: int, ttl_ms: int = FACTS_TTL_MS) -> Facts:
+        """Return what is recorded of this probe, received at `probed_at_ms`."""
+        return Facts(
+            seq=seq,
+            probed_at_ms=probed_at_ms,
+            ttl_ms=ttl_ms,
+            node_id=self.node_id,
+            machine_id=self.machine_id,
+            boot_id=self.boot_id,
+            uptime_ms=self.uptime_ms,
+            clock_skew_ms=self.wall_ms - probed_at_ms if self.wall_ms else 0,
+            load=min(1.0, self.load_average / self.cpu_cores) if self.cpu_cores else None,
+            memory_total_bytes=self.memory_total_bytes,
+            memory_available_bytes=self.memory_available_bytes,
+            memory_ours_bytes=self.memory_ours_bytes,
+            disk_free_bytes=self.disk_free_bytes,
+            cpu_cores=self.cpu_cores,
+            ports_listening=self.ports_listening,
+            state_dir=self.state_dir,
+            containment=self.containment.value,
+            cgroup_root=self.cgroup_root,
+            instances=self.instances,
+            capabilities=self.capabilities,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class PlaceRequest:
+    """Stage one placed copy, and start its first generation unless told not to.
+
+    Attributes:
+        number: The operation's; a node that has accepted a higher one refuses it.
+        generation: The number the ledger gave this run before anything was sent; from 1.
+        fence: `WLCTL_FENCE`: grows with each generation of the name on any node.
+        sheet: sha256 of the launch sheet, which lies in the node's store like any other file.
+        deadline_ms: On the node's uptime; a request that is read later does nothing.
+        env: Added by the order, over the sheet's; only names the sheet allows.
+        args: Appended by the order, where the sheet allows it.
+        start: False stages it and starts nothing.
+    """
+
+    installation: InstallationId
+    instance: InstanceId
+    name: str
+    node: str
+    decision: DecisionId
+    number: int
+    generation: int
+    fence: int
+    package: PackageId
+    sheet: str
+    deadline_ms: int
+    env: tuple[tuple[str, str], ...] = ()
+    args: tuple[str, ...] = ()
+    start: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class StartRequest:
+    """Start a further generation of what was placed; fields as in `PlaceRequest`.
+
+    Attributes:
+        package: Must be the one that was placed, so that a revocation can be checked.
+    """
+
+    installation: InstallationId
+    instance: InstanceId
+    number: int
+    generation: int
+    fence: int
+    package: PackageId
+    deadline_ms: int
+
+
+@dataclass(frozen=True, slots=True)
+class StopRequest:
+    """End every generation of an instance, at most `grace_ms` after the stop signal.
+
+    Attributes:
+        generation: The newest number the ledger gave; it is closed even if the node never saw it.
+        grace_ms: None takes the launch sheet's.
+    """
+
+    installation: InstallationId
+    instance: InstanceId
+    number: int
+    generation: int
+    grace_ms: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class UnloadRequest:
+    """Stop an instance and remove it, its kept data only with `purge`; fields as in `StopRequest`."""
+
+    installation: InstallationId
+    instance: InstanceId
+    number: int
+    generation: int
+    grace_ms: int | None = None
+    purge: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Placed:
+    """The files are verified and staged; nothing was started, as asked.
+
+    Attributes:
+        already: An earlier request with this number had done it.
+    """
+
+    already: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Launched:
+    """A generation's leader runs, or has run: it was recorded before its first instruction.
+
+    Attributes:
+        already: An earlier request with this number had done it.
+        pid: Of the leader, as the node numbers it.
+        start_ticks: Field 22 of its stat: with pid and boot id it names one process for ever.
+        uid: Of its own, or None where it runs as the login.
+        cgroup: The workload's cgroup directory.
+        way: How the cgroup was made: `cgroupfs`.
+        ports: Name to number, as asked.
+        unenforced: Limits the package asks for and this node cannot hold it to, e.g. `memory`.
+        data_dir: What `WLCTL_DATA_DIR` says.
+    """
+
+    already: bool
+    generation: int
+    boot_id: str
+    containment: Containment
+    way: str
+    pid: int
+    start_ticks: int
+    uid: int | None
+    cgroup: str
+    cgroup_inode: int
+    ports: tuple[tuple[str, int], ...]
+    unenforced: tuple[str, ...]
+    data_dir: str
+
+
+@dataclass(frozen=True, slots=True)
+class Stopped:
+    """What was read of each generation after it was closed, oldest first.
+
+    Attributes:
+        node_id: Of the node that read it: of another node it says nothing.
+    """
+
+    node_id: str
+    readings: tuple[Readings, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Unloaded:
+    """Readings as in `Stopped`, and what became of the instance's directory.
+
+    Attributes:
+        removed: Its directory is gone; False when a generation could not be read as ended.
+        kept_data: Where its data still lies; empty when there is none.
+    """
+
+    node_id: str
+    readings: tuple[Readings, ...]
+    removed: bool
+    kept_data: str
+
+
+@dataclass(frozen=True, slots=True)
+class GenerationStatus:
+    """What one look saw of one generation; a reading, never a proof.
+
+    Attributes:
+        torn: Its launch record cannot be read.
+        populated: Whether its cgroup has a process; None when it could not be read.
+        exit_status: As a shell counts (above 128: a signal); None while it runs, or unknown.
+        pid: Of the leader; None before it was recorded.
+    """
+
+    number: int
+    closed: bool
+    torn: bool
+    boot_id: str
+    leader: Liveliness
+    populated: bool | None
+    exit_status: int | None
+    pid: int | None
+    uid: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class InstanceStatus:
+    """One instance of this installation as its node has it.
+
+    Attributes:
+        desired: running or stopped; empty when torn.
+        number: Of the newest operation accepted; None when torn.
+        current: Number of the generation that was launched last; 0 before the first.
+        package: Empty for one that was never staged.
+        generations: Ascending; empty when none was ever launched.
+    """
+
+    instance: InstanceId
+    desired: str
+    number: int | None
+    current: int | None
+    name: str
+    package: str
+    generations: tuple[GenerationStatus, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class NodeStatus:
+    """Everything of one installation on a node, in one look.
+
+    Attributes:
+        departed: Instances unloaded there on purpose, to the number of the operation that did it.
+    """
+
+    node_id: str
+    boot_id: str
+    uptime_ms: int
+    instances: tuple[InstanceStatus, ...]
+    departed: Mapping[InstanceId, int]
+
+
+@dataclass(frozen=True, slots=True)
+class LogTail:
+    """The end of a generation's output.
+
+    Attributes:
+        text: Text from outside, valid Unicode, not escaped.
+        size_bytes: Of the whole file on the node.
+    """
+
+    generation: int
+    text: str
+    size_bytes: int
