@@ -85,7 +85,7 @@ class Runtime:
     @cached_property
     def ledger(self) -> "Ledger":
         """The ledger, opened; never made."""
-        from wlctl.ledger.store import open_ledger
+        from wlctl.ledger.opening import open_ledger
 
         return open_ledger(self.home.ledger, now_ms=self.now_ms(), author=self.author)
 

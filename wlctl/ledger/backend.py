@@ -1,5 +1,6 @@
 """What differs from one database to the next; everything else is SQLAlchemy Core."""
 
+from pathlib import Path
 from typing import Protocol
 
 from sqlalchemy import ColumnElement, Connection, Engine
@@ -35,6 +36,18 @@ class Backend(Protocol):
 
     def failure(self, error: Exception) -> WlctlError | None:
         """Translate one of `errors` to what a user can act on; None when it is a bug of ours."""
+        ...
+
+    def copy_to(self, target: Path) -> Path:
+        """Copy one consistent state of the ledger to a new file while others go on writing.
+
+        Raises:
+            LedgerExists: Something is there already.
+        """
+        ...
+
+    def close(self) -> None:
+        """Close every connection and give every lock back."""
         ...
 
     def octets(self, column: ColumnElement[str]) -> ColumnElement[bytes]:

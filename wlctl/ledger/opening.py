@@ -1,0 +1,216 @@
+"""How a ledger is opened, brought up to this program's version, and, once, made."""
+
+import fcntl
+import os
+import re
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from sqlalchemy import insert, select
+
+from wlctl.errors import LedgerBusy, LedgerDamaged, LedgerExists, LedgerPermissions
+from wlctl.ledger import chain, migrate, site
+from wlctl.ledger.backend import Backend
+from wlctl.ledger.migrate import SHIPPED, Migrated, Migrations
+from wlctl.ledger.schema import installation as installation_table
+from wlctl.ledger.sqlite import BUSY_TIMEOUT_S, RESTORE, Sqlite, sync_directory
+from wlctl.ledger.store import Ledger, WriteTx, failures_said, transaction
+from wlctl.model.event import Author, rfc3339
+from wlctl.model.ids import InstallationId
+
+POLL_S = 0.02
+
+
+def open_ledger(
+    path: Path,
+    *,
+    now_ms: int,
+    author: Author,
+    busy_timeout_s: float = BUSY_TIMEOUT_S,
+    migrations: Migrations = SHIPPED,
+) -> Ledger:
+    """Open the ledger at `path`; never make one.
+
+    A ledger of an older version is upgraded first, after a backup, when that rewrites no row; such
+    an upgrade is recorded with `now_ms` and `author`.
+
+    Raises:
+        NoLedger: Nothing is there.
+        NotALedger: Something else is there.
+        LedgerPermissions: It is open to others, or not to us.
+        LedgerOnNetwork: It lies where SQLite's locks do not hold.
+        LedgerDamaged: It cannot be read.
+        LedgerNewer: A newer program has migrated it.
+        LedgerOutdated: It needs a migration that has to be asked for.
+    """
+    backend = _checked(path, busy_timeout_s)
+    try:
+        with transaction(backend, backend.begin_read) as conn:
+            pending = migrate.is_pending(migrate.revision_of(conn), migrations)
+        if pending:
+            _migrate(backend, migrations, now_ms=now_ms, author=author, unasked=True)
+        return _opened(backend)
+    except BaseException:
+        backend.close()
+        raise
+
+
+def migrate_ledger(
+    path: Path,
+    *,
+    now_ms: int,
+    author: Author,
+    busy_timeout_s: float = BUSY_TIMEOUT_S,
+    migrations: Migrations = SHIPPED,
+) -> Migrated | None:
+    """Bring the ledger at `path` to this program's version, whatever that takes, after a backup.
+
+    Returns None when it is there already. Raises what `open_ledger` does, but LedgerOutdated.
+    """
+    backend = _checked(path, busy_timeout_s)
+    try:
+        return _migrate(backend, migrations, now_ms=now_ms, author=author, unasked=False)
+    finally:
+        backend.close()
+
+
+def create_ledger(
+    path: Path,
+    *,
+    installation: InstallationId,
+    now_ms: int,
+    author: Author,
+    busy_timeout_s: float = BUSY_TIMEOUT_S,
+    migrations: Migrations = SHIPPED,
+) -> Ledger:
+    """Make the ledger at `path`, where nothing may be yet, readable by its owner alone.
+
+    It appears there whole or not at all. Of two that make it at once, the second finds it made.
+
+    Raises:
+        LedgerExists: Something is there already, be it the journal of a ledger that is gone.
+        NoLedger: Its directory is not there.
+        LedgerPermissions: Its directory cannot be written.
+        LedgerOnNetwork: It would lie where SQLite's locks do not hold.
+    """
+    path = path.resolve()
+    site.check_directory(path.parent)
+    unfinished = path.with_name(f"{path.name}.new")
+    with _alone_in(path.parent, busy_timeout_s):
+        _check_free(path)
+        _remove(unfinished)  # of one that was killed here
+        try:
+            _make(unfinished, installation, now_ms, author, migrations)
+            unfinished.rename(path)
+            sync_directory(path.parent)
+        except OSError as error:
+            raise LedgerPermissions(
+                f"no ledger can be made in {path.parent}: {error.strerror}"
+            ) from error
+        finally:
+            _remove(unfinished)
+    return open_ledger(
+        path,
+        now_ms=now_ms,
+        author=author,
+        busy_timeout_s=busy_timeout_s,
+        migrations=migrations,
+    )
+
+
+def _make(
+    path: Path, installation: InstallationId, now_ms: int, author: Author, migrations: Migrations
+) -> None:
+    os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY | os.O_CLOEXEC, 0o600))
+    backend = Sqlite(path)
+    try:
+        with failures_said(backend):
+            backend.mark()
+        with transaction(backend, backend.begin_write) as conn:
+            migrate.upgrade(conn, migrations)
+            row = {"id": installation, "epoch": 0, "created_at_ms": now_ms}
+            conn.execute(insert(installation_table).values(row))
+            made: dict[str, str] = {"installation": installation, "revision": migrations.head}
+            chain.append(WriteTx(conn, now_ms, author), "ledger.init", made)
+    finally:
+        backend.close()
+
+
+def _checked(path: Path, busy_timeout_s: float) -> Sqlite:
+    path = path.resolve()  # what stands beside the ledger stands beside the file, not a link to it
+    site.check_file(path)
+    backend = Sqlite(path, busy_timeout_s=busy_timeout_s)
+    try:
+        with failures_said(backend):
+            backend.recognise()
+    except BaseException:
+        backend.close()
+        raise
+    return backend
+
+
+def _migrate(
+    backend: Sqlite, migrations: Migrations, *, now_ms: int, author: Author, unasked: bool
+) -> Migrated | None:
+    def save(revision: str) -> Path:
+        moment = re.sub(r"[-:]|\.[0-9]+", "", rfc3339(now_ms))
+        name = f"{backend.path.name}.backup-{revision}-{moment}"
+        return backend.copy_to(backend.path.with_name(name))
+
+    with transaction(backend, backend.begin_write) as conn:
+        tx = WriteTx(conn, now_ms, author)
+        return migrate.run(tx, migrations, save=save, unasked=unasked)
+
+
+def _opened(backend: Backend) -> Ledger:
+    columns = select(installation_table.c.id, installation_table.c.epoch)
+    with transaction(backend, backend.begin_read) as conn:
+        rows = conn.execute(columns).all()
+    if len(rows) != 1:
+        raise LedgerDamaged(
+            f"the ledger is damaged: it names {len(rows)} installations", hint=RESTORE
+        )
+    row = rows[0]
+    return Ledger(backend, installation=InstallationId(row.id), epoch=row.epoch)
+
+
+def _check_free(path: Path) -> None:
+    if os.path.lexists(path):
+        raise LedgerExists(f"{path} is already there", hint="`wlctl ledger check` looks at it")
+    for suffix in ("-wal", "-journal"):
+        journal = path.with_name(path.name + suffix)
+        if os.path.lexists(journal):  # SQLite would replay it into the new ledger
+            raise LedgerExists(
+                f"{journal} of an earlier ledger is still there",
+                hint="if that ledger is gone for good, move the file away",
+            )
+
+
+@contextmanager
+def _alone_in(directory: Path, timeout_s: float) -> Iterator[None]:
+    """Be the only one who makes a ledger in `directory`; its own lock leaves no file behind."""
+    try:
+        fd = os.open(directory, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    except OSError as error:
+        raise LedgerPermissions(f"{directory} cannot be read: {error.strerror}") from error
+    try:
+        deadline = time.monotonic() + timeout_s
+        while True:
+            try:
+                fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError as error:
+                if time.monotonic() >= deadline:
+                    raise LedgerBusy(f"another wlctl is making a ledger in {directory}") from error
+                time.sleep(POLL_S)
+            else:
+                break
+        yield
+    finally:
+        os.close(fd)
+
+
+def _remove(path: Path) -> None:
+    for suffix in ("", "-wal", "-shm", "-journal"):
+        path.with_name(path.name + suffix).unlink(missing_ok=True)
