@@ -5,8 +5,6 @@ import pwd
 import secrets
 import socket
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -105,25 +103,21 @@ class Runtime:
         """Make an operation's token, or the nonce of one action: 32 hex digits."""
         return secrets.token_hex(16)
 
-    @contextmanager
-    def connect(self, address: Address) -> "Iterator[NodeSession]":
-        """Hold a connection to a node open.
+    def connect(self, address: Address) -> "NodeSession":
+        """Open the way to a node; the session is closed by its `with` block.
 
         Raises:
             Unreachable: It cannot be had; nothing was done.
         """
         from wlctl.host import node
+        from wlctl.host.transport import Deadlines
 
-        session = node.connect(
+        return node.connect(
             address,
-            key_paths=(self.home.ssh_key,),
-            new_nonce=self.new_token,
-            connect_timeout_s=self.settings.connect_timeout_s,
+            keys=(self.home.ssh_key,),
+            nonce=self.new_token,
+            deadlines=Deadlines(connect_s=self.settings.connect_timeout_s),
         )
-        try:
-            yield session
-        finally:
-            session.close()
 
 
 def build(settings: Settings, *, command: str, message: str) -> Runtime:

@@ -1,0 +1,103 @@
+"""Every run of an instance: numbered before anything is sent, and proven ended, or not."""
+
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from sqlalchemy import insert, select, update
+
+from wlctl.ledger.schema import generations
+from wlctl.ledger.store import ReadTx, WriteTx
+from wlctl.model.actions import Launched
+from wlctl.model.event import Json
+from wlctl.model.generation import Disproven, Proof, Proven, Readings, Unproven
+from wlctl.model.ids import InstanceId
+
+
+@dataclass(frozen=True, slots=True)
+class Generation:
+    """One run as the ledger has it.
+
+    Attributes:
+        launch: What the node said of it; None while no answer told.
+        proof: `proven`, `disproven` or `unproven`; None before anything was asked.
+        evidence: What was read, and what it was judged by.
+    """
+
+    number: int
+    role: str
+    intended_at_ms: int
+    launch: Mapping[str, Any] | None
+    proof: str | None
+    evidence: Mapping[str, Any] | None
+    proven_at_ms: int | None
+
+
+def intend(tx: WriteTx, instance: InstanceId, number: int) -> None:
+    """Give a run its number; one without a row here never started."""
+    tx.conn.execute(
+        insert(generations).values(
+            instance_id=instance, number=number, role="current", intended_at_ms=tx.now_ms
+        )
+    )
+
+
+def launched(tx: WriteTx, instance: InstanceId, answer: Launched) -> None:
+    """Keep what the node said of a run that it started."""
+    _set(tx, instance, answer.generation, launch=json.dumps(asdict(answer)))
+
+
+def judged(tx: WriteTx, instance: InstanceId, proof: Proof) -> None:
+    """Keep the newest judgement of a run's end; what is proven once is never asked again."""
+    columns: dict[str, object] = {
+        "proof": word(proof),
+        "evidence": json.dumps(evidence_json(proof)),
+    }
+    if isinstance(proof, Proven):
+        columns["proven_at_ms"] = tx.now_ms
+    _set(tx, instance, proof.evidence.generation, **columns)
+
+
+def of_instance(tx: ReadTx, instance: InstanceId) -> list[Generation]:
+    """Return the runs of an instance, oldest first."""
+    query = select(generations).where(generations.c.instance_id == instance)
+    return [
+        Generation(
+            number=row.number,
+            role=row.role,
+            intended_at_ms=row.intended_at_ms,
+            launch=None if row.launch is None else json.loads(row.launch),
+            proof=row.proof,
+            evidence=None if row.evidence is None else json.loads(row.evidence),
+            proven_at_ms=row.proven_at_ms,
+        )
+        for row in tx.conn.execute(query.order_by(generations.c.number))
+    ]
+
+
+def word(proof: Proof) -> str:
+    """Say a judgement in one word."""
+    match proof:
+        case Proven():
+            return "proven"
+        case Disproven():
+            return "disproven"
+        case Unproven():
+            return "unproven"
+
+
+def evidence_json(proof: Proof) -> dict[str, Json]:
+    """Write down what was read and how it was judged."""
+    said = proof.by if isinstance(proof, Proven) else proof.why
+    return {"judgement": word(proof), "because": said, **readings_json(proof.evidence)}
+
+
+def readings_json(readings: Readings) -> dict[str, Json]:
+    """Write readings as JSON, in the names of their fields."""
+    return dict(asdict(readings))
+
+
+def _set(tx: WriteTx, instance: InstanceId, number: int, **columns: object) -> None:
+    same = (generations.c.instance_id == instance) & (generations.c.number == number)
+    tx.conn.execute(update(generations).where(same).values(**columns))
