@@ -21,6 +21,7 @@ from wlctl.package.fault import Fault, nearest, quoted
 
 FILE_NAME = "manifest.json"
 SIGNATURES = "signatures"
+SIGNATURE_SUFFIX = ".sig"
 SCHEMA = "wlctl-package/1"
 
 MAX_MANIFEST_BYTES = 1024 * 1024
@@ -32,6 +33,7 @@ MAX_FILES = 4096
 PLAIN = "0444"
 EXECUTABLE = "0555"
 
+TEMPORARY_PREFIX = ".wlctl-"
 _OWN_NAMES = ("workload.toml", FILE_NAME, sheet.DIRECTORY, SIGNATURES)
 """What wlctl itself keeps in a package directory; no file of the workload may be called so."""
 
@@ -50,7 +52,8 @@ class Composed:
 
 def is_own(path: str) -> bool:
     """Answer whether the plain path belongs to wlctl, in whatever case it is written."""
-    return path.split("/", 1)[0].casefold() in _OWN_NAMES
+    first = path.split("/", 1)[0].casefold()
+    return first in _OWN_NAMES or first.startswith(TEMPORARY_PREFIX)
 
 
 def compose(workload: Workload, files: Sequence[PackageFile]) -> Composed:

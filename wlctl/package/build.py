@@ -1,0 +1,292 @@
+"""Make the package out of its directory: find the files, then write sheets and manifest."""
+
+import fcntl
+import hashlib
+import os
+import stat
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, replace
+from pathlib import Path
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
+
+from wlctl.errors import FilesUnreadable, InvalidFile
+from wlctl.model.package import Manifest, PackageFile, PackageVariant, Workload
+from wlctl.package import manifest, sheet, tree, words, workload
+from wlctl.package.fault import Fault, quoted
+
+_SIGNATURE_START = b"-----BEGIN SSH SIGNATURE-----"
+_MAX_DESCRIPTION_BYTES = 256 * 1024
+_LEFT_OVER_BYTES = 64 * 1024
+
+
+@dataclass(frozen=True, slots=True)
+class Built:
+    """What a build came to.
+
+    Attributes:
+        is_new: The statement is another one than before, so its id is, too.
+        dropped_signatures: Of the statement before, which no longer fit; ascending.
+    """
+
+    manifest: Manifest
+    is_new: bool
+    dropped_signatures: tuple[str, ...]
+
+
+def describe(directory: Path) -> Workload:
+    """Read `workload.toml` of a package directory.
+
+    Raises:
+        InvalidFile: There is none, or it does not say what it must.
+        FilesUnreadable: The system does not give it.
+    """
+    with tree.opened(directory) as root:
+        return _describe(directory, root)
+
+
+def build(directory: Path) -> Built:
+    """Write the launch sheets and the manifest of a package directory; touch nothing else in it.
+
+    The same description and files give the same package id, whatever the machine, the order of the
+    directory and the umask. Two builds of one directory wait for each other.
+
+    Raises:
+        InvalidFile: Description and files do not make a package; nothing was written.
+        FilesUnreadable: The system does not give or take a file.
+    """
+    with _locked(directory) as root, _told(directory):
+        described = _describe(directory, root)
+        found = [_files_of(root, index, it) for index, it in enumerate(described.variants)]
+        variants = tuple(
+            replace(variant, files=paths)
+            for variant, paths in zip(described.variants, found, strict=True)
+        )
+        paths = sorted({path for each in found for path in each})
+        composed = manifest.compose(
+            replace(described, variants=variants), [_measured(root, path) for path in paths]
+        )
+        return _write(root, composed)
+
+
+def add_signature(directory: Path, fingerprint: str, armored: str) -> str:
+    """Put a signature beside the manifest, in place of an earlier one by the same key.
+
+    Args:
+        directory: Of a built package.
+        fingerprint: `SHA256:…` of the key that made it.
+        armored: As `ssh-keygen -Y sign` writes it.
+
+    Returns:
+        The signature's path in the package.
+
+    Raises:
+        InvalidFile: `signatures` is no directory of the package.
+        FilesUnreadable: The system does not take the file.
+    """
+    name = fingerprint.removeprefix("SHA256:").translate(str.maketrans("/+", "_-"))
+    with (
+        _locked(directory) as root,
+        _told(directory),
+        _own_directory(root, manifest.SIGNATURES) as signatures,
+    ):
+        _replace(signatures, f"{name}{manifest.SIGNATURE_SUFFIX}", armored.encode())
+    return f"{manifest.SIGNATURES}/{name}{manifest.SIGNATURE_SUFFIX}"
+
+
+def _describe(directory: Path, root: int) -> Workload:
+    name = workload.FILE_NAME
+    try:
+        with tree.opened_file(root, name) as file:
+            data = tree.read_bounded(file, _MAX_DESCRIPTION_BYTES)
+    except FileNotFoundError as error:
+        raise InvalidFile(
+            f"{directory} has no {name}", hint=f"make one with `wlctl package init {directory}`"
+        ) from error
+    except tree.NotPlain as error:
+        raise InvalidFile(f"{directory}: {error.what}") from error
+    if data is None:
+        raise InvalidFile(f"{directory / name} has more than {_MAX_DESCRIPTION_BYTES} bytes")
+    try:
+        described = workload.parse(data.decode("utf-8"), str(directory / name))
+    except UnicodeDecodeError as error:
+        raise InvalidFile(f"{directory / name} is not UTF-8: byte {error.start}") from error
+    _check_timezone(directory / name, described)
+    return described
+
+
+def _check_timezone(source: Path, described: Workload) -> None:
+    if described.schedule is None:
+        return
+    try:
+        ZoneInfo(described.schedule.timezone)
+    except (ZoneInfoNotFoundError, ValueError, OSError) as error:
+        zone = quoted(described.schedule.timezone)
+        raise InvalidFile(
+            f"{source}: schedule.timezone: {zone} is not a timezone known here"
+        ) from error
+
+
+def _files_of(root: int, index: int, variant: PackageVariant) -> tuple[str, ...]:
+    """Find the files a variant names, each directory with all that is below it; ascending."""
+    found: set[str] = set()
+    for position, entry in enumerate(variant.files):
+        where = f"variant[{index}].files[{position}]"
+        path = words.plain_path(entry)
+        assert path is not None, "the description was checked"
+        try:
+            found.update(_files_at(root, where, path))
+        except tree.NotPlain as error:
+            what = f"{error.what}; a package carries plain files only"
+            raise Fault(where, what) from error
+    return tuple(sorted(found))
+
+
+def _files_at(root: int, where: str, path: str) -> list[str]:
+    if path != "." and manifest.is_own(path):
+        raise Fault(where, f"{quoted(path)} is wlctl's own; it is not part of what runs")
+    mode = tree.mode_of(root, path)
+    if mode is None:
+        raise Fault(where, f"{quoted(path)} is not there")
+    if not stat.S_ISDIR(mode):
+        return [_plain(path, mode)]
+    listed = [
+        _plain(below, mode)
+        for below, mode in tree.listing(root, path)
+        if path != "." or not manifest.is_own(below)
+    ]
+    if not listed:
+        raise Fault(where, f"no file is in {quoted(path)}")
+    return listed
+
+
+def _plain(path: str, mode: int) -> str:
+    if (what := tree.not_plain(mode, path)) is not None:
+        raise tree.NotPlain(what)
+    if words.plain_path(path) != path:
+        raise tree.NotPlain(f"the name {quoted(path)} has characters that cannot be seen")
+    return path
+
+
+def _measured(root: int, path: str) -> PackageFile:
+    digest = hashlib.sha256()
+    size_bytes = 0
+    with tree.opened_file(root, path) as file:
+        before = os.fstat(file)
+        if before.st_size > manifest.MAX_FILE_BYTES:
+            what = f"{before.st_size} bytes; at most {manifest.MAX_FILE_BYTES}"
+            raise Fault(f"files {quoted(path)}", what)
+        for chunk in tree.chunks(file):
+            digest.update(chunk)
+            size_bytes += len(chunk)
+        after = os.fstat(file)
+    if (before.st_size, before.st_mtime_ns) != (after.st_size, after.st_mtime_ns):
+        raise FilesUnreadable(f"{quoted(path)} changed while it was read", hint="build again")
+    # The owner's bit alone: the others depend on the umask of whoever copied the file.
+    mode = manifest.EXECUTABLE if before.st_mode & stat.S_IXUSR else manifest.PLAIN
+    return PackageFile(path, mode, digest.hexdigest(), size_bytes)
+
+
+def _write(root: int, composed: manifest.Composed) -> Built:
+    """Write the sheets before the manifest: a build cut short never passes for a whole one."""
+    text = composed.manifest.text.encode()
+    is_new = _existing(root, manifest.FILE_NAME, manifest.MAX_MANIFEST_BYTES) != text
+    by_name = {Path(path).name: sheet_text for path, sheet_text in composed.sheets.items()}
+    with _own_directory(root, sheet.DIRECTORY) as sheets:
+        _drop(sheets, sheet.DIRECTORY, sheet.FIRST_LINE.encode(), lambda name: name not in by_name)
+        for name, sheet_text in by_name.items():
+            _replace(sheets, name, sheet_text.encode())
+    dropped: tuple[str, ...] = ()
+    if is_new and tree.mode_of(root, manifest.SIGNATURES) is not None:
+        with _own_directory(root, manifest.SIGNATURES) as signatures:
+            dropped = _drop(signatures, manifest.SIGNATURES, _SIGNATURE_START, _is_signature)
+    _replace(root, manifest.FILE_NAME, text)
+    return Built(composed.manifest, is_new, dropped)
+
+
+def _is_signature(name: str) -> bool:
+    return name.endswith(manifest.SIGNATURE_SUFFIX)
+
+
+def _drop(
+    directory: int, noun: str, start: bytes, is_stale: Callable[[str], bool]
+) -> tuple[str, ...]:
+    """Remove what an earlier build left; only files that begin as wlctl's own begin."""
+    stale = [name for name in sorted(os.listdir(directory)) if is_stale(name)]
+    for name in stale:
+        begins = _existing(directory, name, _LEFT_OVER_BYTES) or b""
+        if not begins.startswith(start) and not name.startswith(manifest.TEMPORARY_PREFIX):
+            raise InvalidFile(
+                f"{noun}/{quoted(name)} is not wlctl's own",
+                hint=f"move it away: {noun} belongs to `package build`",
+            )
+    for name in stale:
+        os.unlink(name, dir_fd=directory)
+    return tuple(stale)
+
+
+def _existing(directory: int, name: str, most_bytes: int) -> bytes | None:
+    try:
+        with tree.opened_file(directory, name) as file:
+            return tree.read_bounded(file, most_bytes)
+    except (FileNotFoundError, tree.NotPlain):
+        return None
+
+
+def _replace(directory: int, name: str, data: bytes) -> None:
+    """Let `name` hold `data`, wholly or not at all, also after a power cut."""
+    if _existing(directory, name, len(data)) == data:
+        return
+    temporary = f"{manifest.TEMPORARY_PREFIX}new"
+    with suppress(FileNotFoundError):
+        os.unlink(temporary, dir_fd=directory)
+    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+    file = os.open(temporary, flags, 0o666, dir_fd=directory)
+    try:
+        with os.fdopen(file, "wb") as stream:
+            stream.write(data)
+            stream.flush()
+            os.fsync(stream.fileno())
+        os.rename(temporary, name, src_dir_fd=directory, dst_dir_fd=directory)
+    except OSError:
+        os.unlink(temporary, dir_fd=directory)
+        raise
+    os.fsync(directory)
+
+
+@contextmanager
+def _own_directory(root: int, name: str) -> Iterator[int]:
+    with suppress(FileExistsError):
+        os.mkdir(name, 0o777, dir_fd=root)
+    flags = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+    try:
+        directory = os.open(name, flags, dir_fd=root)
+    except NotADirectoryError as error:
+        raise InvalidFile(
+            f"{name} is not a directory of the package",
+            hint="move it away: wlctl keeps its own files under that name",
+        ) from error
+    try:
+        yield directory
+    finally:
+        os.close(directory)
+
+
+@contextmanager
+def _locked(directory: Path) -> Iterator[int]:
+    with tree.opened(directory) as root:
+        fcntl.flock(root, fcntl.LOCK_EX)
+        yield root
+
+
+@contextmanager
+def _told(directory: Path) -> Iterator[None]:
+    """Say what went wrong in words that name the package."""
+    try:
+        yield
+    except Fault as fault:
+        raise InvalidFile(f"{directory / workload.FILE_NAME}: {fault}") from fault
+    except tree.NotPlain as error:
+        raise InvalidFile(f"{directory}: {error.what}") from error
+    except OSError as error:
+        raise tree.unreadable(str(error.filename or directory), error) from error
