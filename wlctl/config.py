@@ -2,7 +2,6 @@
 
 import os
 import stat
-import tomllib
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, fields
 from difflib import get_close_matches
@@ -311,6 +310,12 @@ def _read(path: Path | None, *, guarded: bool = False) -> dict[str, object]:
         raise InvalidFile(f"{path} cannot be read", hint=error.strerror) from None
     if len(content) > FILE_MAX_BYTES:
         raise InvalidFile(f"{path} is larger than {FILE_MAX_BYTES} bytes", hint="shorten it")
+    return _parsed(path, content)
+
+
+def _parsed(path: Path, content: bytes) -> dict[str, object]:
+    import tomllib
+
     try:
         return tomllib.loads(content.decode())
     except UnicodeDecodeError as error:

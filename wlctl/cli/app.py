@@ -1,6 +1,5 @@
 """The command line as a whole: which commands there are, and how failures become exit codes."""
 
-import traceback
 from collections.abc import Sequence
 from typing import Any
 
@@ -17,6 +16,9 @@ from wlctl.errors import ExitCode, InternalError, Interrupted, OutputFailed, Usa
 COMMANDS = {
     "config": Lazy("wlctl.cli.config", "app", "Settings, and who set them."),
     "help": Lazy("wlctl.cli.help", "help_", "What codes, states and words mean.", PlainCommand),
+    "completion": Lazy(
+        "wlctl.cli.completion", "completion", "Print completions for a shell.", PlainCommand
+    ),
 }
 """Every command: its module, the `App` or function in it, and one line of help."""
 
@@ -85,6 +87,8 @@ def _run(session: Session) -> int:
 
 def _failed(session: Session, failure: WlctlError) -> int:
     if session.debug:
+        import traceback
+
         session.streams.trace(traceback.format_exc())
     session.streams.failure(failure)
     return failure.exit_code

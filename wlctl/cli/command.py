@@ -1,10 +1,9 @@
 """How commands are declared: each takes the global options, and is loaded only when it runs."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from difflib import get_close_matches
 from importlib import import_module
-from typing import Any
+from typing import Any, NamedTuple
 
 import typer
 from typer.core import TyperCommand, TyperGroup, TyperOption
@@ -128,8 +127,7 @@ def _nothing() -> None:
     """Stand for the group itself, which does nothing."""
 
 
-@dataclass(frozen=True, slots=True)
-class Lazy:
+class Lazy(NamedTuple):
     """Where a command is, and all that `wlctl --help` needs to know of it.
 
     Attributes:

@@ -1,6 +1,7 @@
 """The one escaper: text from anywhere else cannot move the cursor, hide a word or end a line."""
 
 import re
+from functools import cache
 
 # Controls (C0, DEL, C1), what reorders or hides text (soft hyphen, bidi marks and embeddings,
 # zero-width and invisible operators, interlinear marks, tags), what ends a line (U+2028, U+2029),
@@ -9,9 +10,12 @@ _HIDDEN = (
     r"\x00-\x1f\x7f-\x9f\xad\u061c\u180e\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ufeff"
     r"\ufff9-\ufffb\U000e0000-\U000e0fff\ud800-\udfff"
 )
-_ANY = re.compile(f"[{_HIDDEN}]")
 _SHORT = {"\n": r"\n", "\r": r"\r", "\t": r"\t"}
-_BEYOND_ASCII = re.compile(f"[{_HIDDEN}]|[^\\x00-\\x7f]")
+
+
+@cache
+def _pattern(*, ascii_only: bool = False) -> re.Pattern[str]:
+    return re.compile(f"[{_HIDDEN}]|[^\\x00-\\x7f]" if ascii_only else f"[{_HIDDEN}]")
 
 
 def visible(text: str, *, keep: str = "") -> str:
@@ -23,7 +27,7 @@ def visible(text: str, *, keep: str = "") -> str:
     """
     if text.isascii() and text.isprintable():
         return text
-    return _ANY.sub(lambda found: found[0] if found[0] in keep else _escaped(found[0]), text)
+    return _pattern().sub(lambda found: found[0] if found[0] in keep else _escaped(found[0]), text)
 
 
 def visible_json(text: str, *, ascii_only: bool) -> str:
@@ -37,8 +41,7 @@ def visible_json(text: str, *, ascii_only: bool) -> str:
     """
     if text.isascii() and "\x7f" not in text:
         return text
-    pattern = _BEYOND_ASCII if ascii_only else _ANY
-    return pattern.sub(lambda found: _escaped_json(found[0]), text)
+    return _pattern(ascii_only=ascii_only).sub(lambda found: _escaped_json(found[0]), text)
 
 
 def _escaped(character: str) -> str:

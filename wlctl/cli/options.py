@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING
 import typer
 from typer.core import TyperOption
 
-from wlctl import config
 from wlctl.cli.escape import visible
 from wlctl.cli.streams import Streams
 from wlctl.errors import Declined, NeedsTerminal, UsageError
 
 if TYPE_CHECKING:
+    from wlctl.config import Settings
     from wlctl.flows.runtime import Runtime
 
 ELLIPSIS = "…"
@@ -47,12 +47,14 @@ class Session:
         self.given: dict[str, object] = {}
 
     @cached_property
-    def settings(self) -> config.Settings:
+    def settings(self) -> "Settings":
         """Every setting with its origin.
 
         Raises:
             InvalidFile, NoHome, UsageError: As `config.load` has them.
         """
+        from wlctl import config
+
         flags = {key: said for key, said in self.given.items() if key in config.SETTINGS}
         return config.load(flags, os.environ, config.Places.of_this_process())
 
@@ -71,26 +73,35 @@ class Session:
     def debug(self) -> bool:
         """Answer whether tracebacks are wanted; never fails, since failures ask it."""
         try:
-            return bool(self.given.get("debug")) or config.boolean(
-                os.environ.get("WLCTL_DEBUG", "")
-            )
-        except ValueError:
+            return self._switched_on("debug")
+        except UsageError:
             return True
 
     @property
     def yes(self) -> bool:
-        """Answer whether every question is answered with yes."""
+        """Answer whether every question is answered with yes.
+
+        Raises:
+            UsageError: WLCTL_YES is neither yes nor no.
+        """
+        return self._switched_on("yes")
+
+    def _switched_on(self, name: str) -> bool:
+        said = os.environ.get(f"WLCTL_{name.upper()}", "")
+        if name in self.given or not said:
+            return name in self.given
+        from wlctl import config
+
         try:
-            return bool(self.given.get("yes")) or config.boolean(os.environ.get("WLCTL_YES", ""))
+            return config.boolean(said)
         except ValueError as error:
-            raise UsageError(
-                f"WLCTL_YES cannot be {os.environ['WLCTL_YES']!r}", hint=str(error)
-            ) from None
+            raise UsageError(f"WLCTL_{name.upper()} cannot be {said!r}", hint=str(error)) from None
 
     @property
     def message(self) -> str:
-        """The operator's words to keep in the chain, or empty."""
-        return str(self.given.get("message") or os.environ.get("WLCTL_MESSAGE", ""))
+        """The operator's words to keep in the chain, on one line; or empty."""
+        said = self.given.get("message") or os.environ.get("WLCTL_MESSAGE", "")
+        return visible(str(said))
 
     @cached_property
     def command_line(self) -> str:
@@ -119,6 +130,10 @@ class Session:
             )
         if self.streams.ask(f"{question} [y/N]").strip().lower() not in ("y", "yes"):
             raise Declined("not confirmed, so nothing was done")
+
+    def note(self, text: str) -> None:
+        """Say one line to whoever watches."""
+        self.streams.note(text)
 
     def check(self) -> None:
         """Meet every mistake in options, environment and files before anything is done."""

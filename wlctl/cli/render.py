@@ -134,20 +134,25 @@ def _print_table(session: Session, titles: list[str], cells: list[list[str]]) ->
     if session.streams.out_is_terminal and total > shutil.get_terminal_size().columns:
         _print_blocks(session, titles, cells)
         return
-    for row in [titles, *cells]:
+    for position, row in enumerate([titles, *cells]):
         padded = [
             cell + " " * (width - _width(cell)) for cell, width in zip(row, widths, strict=True)
         ]
-        session.streams.data(f"{GAP.join(padded).rstrip()}\n")
+        line = GAP.join(padded).rstrip()
+        session.streams.data(f"{line if position else _bold(session, line)}\n")
 
 
 def _print_blocks(session: Session, titles: list[str], cells: list[list[str]]) -> None:
     """Give each item lines of its own, where a table would be wider than the terminal."""
     margin = max(map(_width, titles[1:]), default=0)
     for first, *rest in cells:
-        session.streams.data(f"{first}\n")
+        session.streams.data(f"{_bold(session, first)}\n")
         for title, cell in zip(titles[1:], rest, strict=True):
             session.streams.data(f"{GAP}{title:<{margin}}{GAP}{cell}\n")
+
+
+def _bold(session: Session, text: str) -> str:
+    return f"\x1b[1m{text}\x1b[0m" if session.color else text
 
 
 def _width(text: str) -> int:

@@ -18,12 +18,13 @@ class Streams:
     """Stdout and stderr of one command.
 
     Attributes:
+        err: Stderr; only a progress bar writes to it by itself.
         reader_gone: Whoever read stdout has closed it (`| head`): print no more, fail no less.
     """
 
     def __init__(self, out: TextIO, err: TextIO) -> None:
         self._out = out
-        self._err = err
+        self.err = err
         self.reader_gone = False
 
     @classmethod
@@ -43,7 +44,7 @@ class Streams:
     @property
     def err_is_terminal(self) -> bool:
         """Answer whether a person reads stderr."""
-        return self._err.isatty()
+        return self.err.isatty()
 
     @property
     def out_is_unicode(self) -> bool:
@@ -93,8 +94,8 @@ class Streams:
     def ask(self, question: str) -> str:
         """Put `question` to the terminal and return the line typed; empty at its end."""
         with suppress(OSError):
-            self._err.write(f"{visible(question)} ")
-            self._err.flush()
+            self.err.write(f"{visible(question)} ")
+            self.err.flush()
         return sys.stdin.readline()
 
     def finish(self) -> None:
@@ -119,8 +120,8 @@ class Streams:
 
     def _say(self, text: str) -> None:
         with suppress(OSError):
-            self._err.write(f"{text}\n")
-            self._err.flush()
+            self.err.write(f"{text}\n")
+            self.err.flush()
 
     def _leave_out(self) -> None:
         """Send the rest nowhere, or the interpreter itself would complain at its end."""
