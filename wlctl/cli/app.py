@@ -14,6 +14,8 @@ from wlctl.cli.streams import Streams
 from wlctl.errors import ExitCode, InternalError, Interrupted, OutputFailed, UsageError, WlctlError
 
 COMMANDS = {
+    "init": Lazy("wlctl.cli.init", "init", "Make a ledger and keys. Safe to repeat."),
+    "node": Lazy("wlctl.cli.node", "app", "The fleet: the machines that wlctl places on."),
     "config": Lazy("wlctl.cli.config", "app", "Settings, and who set them."),
     "help": Lazy("wlctl.cli.help", "help_", "What codes, states and words mean.", PlainCommand),
     "completion": Lazy(
