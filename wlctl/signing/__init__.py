@@ -1,0 +1,32 @@
+"""The only place with cryptography: SSH keys, SSHSIG signatures, and signed notes.
+
+The library itself is imported where it is used, so that a command that signs nothing never pays.
+"""
+
+from wlctl.signing.keys import (
+    PrivateKey,
+    fingerprint,
+    generate_key,
+    load_private_key,
+    load_public_key,
+    parse_public_key,
+    public_key,
+)
+from wlctl.signing.note import note_verifier, sign_note, verify_note
+from wlctl.signing.sshsig import PACKAGE_NAMESPACE, read_signature, sign
+
+__all__ = [
+    "PACKAGE_NAMESPACE",
+    "PrivateKey",
+    "fingerprint",
+    "generate_key",
+    "load_private_key",
+    "load_public_key",
+    "note_verifier",
+    "parse_public_key",
+    "public_key",
+    "read_signature",
+    "sign",
+    "sign_note",
+    "verify_note",
+]
