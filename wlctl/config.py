@@ -55,7 +55,7 @@ def boolean(value: object) -> bool:
 def _seconds(least: float, most: float) -> Parse:
     def parse(value: object) -> float:
         if isinstance(value, bool) or not isinstance(value, int | float | str):
-            raise ValueError("say a number of seconds")  # noqa: TRY004  one kind for all parsers
+            raise ValueError("say a number of seconds")  # noqa: TRY004 - parsers raise one kind
         try:
             number = float(value)
         except ValueError:
@@ -74,12 +74,39 @@ def _output(value: object) -> str:
 
 
 def _ledger(value: object) -> str:
-    """Read a ledger's URL or path; paths come out absolute."""
+    """Read a ledger's URL or path; a path comes out absolute."""
     if not isinstance(value, str) or not value or "\0" in value:
         raise ValueError("say a path or a URL")
     if "://" in value:
         return value
-    return str(Path(value).expanduser().absolute())
+    if value.startswith("~"):
+        return str(_below_home(value))
+    try:
+        return str(Path(value).absolute())
+    except FileNotFoundError:
+        raise ValueError("the working directory is gone; say an absolute path") from None
+
+
+def _ledger_in_file(value: object) -> str:
+    """Read the same from a file, where a relative path would mean another ledger everywhere."""
+    location = _ledger(value)
+    if not str(value).startswith(("/", "~")) and "://" not in location:
+        raise ValueError("say an absolute path or a URL")
+    return location
+
+
+def _below_home(value: str) -> Path:
+    if not _home_is_sound():
+        raise ValueError("HOME is not an absolute path")
+    try:
+        return Path(value).expanduser()
+    except RuntimeError:
+        raise ValueError("there is no home directory of that name") from None
+
+
+def _home_is_sound() -> bool:
+    """Answer whether HOME is absolute, or unset so that the passwd entry counts."""
+    return os.environ.get("HOME", "/").startswith("/")
 
 
 def _setting(
@@ -87,7 +114,7 @@ def _setting(
     default: object,
     about: str,
     *,
-    flag: str = "",
+    in_file: Parse | None = None,
     project: bool = False,
 ) -> Any:
     """Declare one setting: how it is read, and who may set it.
@@ -96,11 +123,18 @@ def _setting(
         parse: Raises ValueError with what to say instead.
         default: None where it has to be worked out.
         about: What it is, in a few words.
-        flag: The global option that sets it, without dashes.
+        in_file: How it is read from a file, where that differs.
         project: A project file may set it too.
     """
-    meta = {"parse": parse, "about": about, "flag": flag, "project": project}
-    return field(default=default, metadata=meta)
+    return field(
+        default=default,
+        metadata={
+            "parse": parse,
+            "about": about,
+            "in_file": in_file or parse,
+            "project": project,
+        },
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -112,9 +146,9 @@ class Settings:
         origins: Who set each of the others, by name.
     """
 
-    db: str = _setting(_ledger, None, "the ledger: a path or a URL", flag="db")
-    output: str = _setting(_output, "table", "how answers are printed", flag="output", project=True)
-    no_color: bool = _setting(boolean, False, "no colour in output", flag="no_color")
+    db: str = _setting(_ledger, None, "the ledger: a path or a URL", in_file=_ledger_in_file)
+    output: str = _setting(_output, "table", "how answers are printed", project=True)
+    no_color: bool = _setting(boolean, False, "no colour in output")
     busy_timeout_s: float = _setting(
         _seconds(0, 3600), 30.0, "how long to wait for another command on the same thing"
     )
@@ -148,8 +182,7 @@ class Places:
     @classmethod
     def of_this_process(cls) -> "Places":
         """Find them by HOME, the passwd entry and the XDG variables; never a relative path."""
-        home = os.environ.get("HOME")
-        if home is not None and not home.startswith("/"):
+        if not _home_is_sound():
             return cls(user_file=None, data_dir=None)
         import platformdirs
 
@@ -207,7 +240,7 @@ def masked(location: str) -> str:
         return location
     import re
 
-    shown = re.sub(r"(?<=://)([^/@:]*):[^/@]*@", r"\1:…@", location)
+    shown = re.sub(r"(?<=://)([^/@:]*):[^/]*@", r"\1:…@", location)
     return re.sub(r"(?i)((?:^|[?&])[a-z]*password=)[^&#]*", r"\1…", shown)
 
 
@@ -224,7 +257,7 @@ def _settled(found: Mapping[str, tuple[object, Origin]], places: Places) -> Sett
         if places.data_dir is None:
             raise NoHome(
                 "no ledger was named and there is no home directory to look for one in",
-                hint="give --db or WLCTL_DB, or set HOME to an absolute path",
+                hint="give --db or WLCTL_DB, or set HOME (and XDG_DATA_HOME) to an absolute path",
             )
         values["db"] = str(places.data_dir / "ledger.db")
     origins = {key: found[key][1] if key in found else DEFAULT for key in SETTINGS}
@@ -260,7 +293,7 @@ def _from_file(
     for key, said in table.items():
         _check_key(key, path, project=project)
         try:
-            yield key, SETTINGS[key]["parse"](said), Origin(str(path), locked)
+            yield key, SETTINGS[key]["in_file"](said), Origin(str(path), locked)
         except ValueError as error:
             raise InvalidFile(f"{path}: {key} cannot be {said!r}", hint=str(error)) from None
 
@@ -298,12 +331,16 @@ def _read(path: Path | None, *, guarded: bool = False) -> dict[str, object]:
     try:
         # Without O_NONBLOCK a FIFO of that name would hold every command up.
         descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
-        with os.fdopen(descriptor, "rb") as file:
-            if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+        try:
+            status = os.fstat(descriptor)
+            if not stat.S_ISREG(status.st_mode):
                 raise InvalidFile(f"{path} is not a regular file", hint="move it away")
             if guarded:
-                _check_owner(path, os.fstat(descriptor))
-            content = file.read(FILE_MAX_BYTES + 1)
+                _check_owner(path, status)
+            with os.fdopen(descriptor, "rb", closefd=False) as file:
+                content = file.read(FILE_MAX_BYTES + 1)
+        finally:
+            os.close(descriptor)
     except (FileNotFoundError, NotADirectoryError):
         return {}
     except OSError as error:

@@ -79,7 +79,7 @@ def _run(session: Session) -> int:
         return _failed(session, _usage(error))
     except KeyboardInterrupt:
         return _failed(session, Interrupted("interrupted"))
-    except Exception as error:  # noqa: BLE001  the last resort, for bugs; it hides nothing
+    except Exception as error:  # noqa: BLE001 - the last resort, for bugs; it hides nothing
         bug = InternalError(
             f"this is a bug in wlctl: {type(error).__name__}: {error}",
             hint="run it again with --debug and report what that prints",

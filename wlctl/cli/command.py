@@ -72,7 +72,7 @@ class Group(TyperGroup):
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """Answer a group without a command with its help, and the exit code of a usage error."""
         rest = super().parse_args(ctx, args)
-        if not ctx._protected_args and not ctx.resilient_parsing:  # noqa: SLF001  no public name
+        if not ctx._protected_args and not ctx.resilient_parsing:  # noqa: SLF001 - no public name
             session_of(ctx).streams.aside(ctx.get_help())
             ctx.exit(UsageError.exit_code)
         return rest

@@ -1,5 +1,6 @@
 """The one escaper: text from anywhere else cannot move the cursor, hide a word or end a line."""
 
+import json
 import re
 from functools import cache
 
@@ -10,7 +11,6 @@ _HIDDEN = (
     r"\x00-\x1f\x7f-\x9f\xad\u061c\u180e\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ufeff"
     r"\ufff9-\ufffb\U000e0000-\U000e0fff\ud800-\udfff"
 )
-_SHORT = {"\n": r"\n", "\r": r"\r", "\t": r"\t"}
 
 
 @cache
@@ -45,21 +45,12 @@ def visible_json(text: str, *, ascii_only: bool) -> str:
 
 
 def _escaped(character: str) -> str:
-    if character in _SHORT:
-        return _SHORT[character]
-    code = ord(character)
-    if code <= 0xFF:  # noqa: PLR2004  the widths Python itself writes
-        return f"\\x{code:02x}"
-    return f"\\u{code:04x}" if code <= 0xFFFF else f"\\U{code:08x}"  # noqa: PLR2004
+    return character.encode("unicode_escape").decode("ascii")
 
 
 def _escaped_json(character: str) -> str:
-    code = ord(character)
-    if 0xD800 <= code <= 0xDFFF:  # noqa: PLR2004  the range Unicode keeps for surrogates
-        return f"\\\\u{code:04x}"
     if character == "\n":  # between tokens; inside a string json.dumps has escaped it
         return character
-    if code <= 0xFFFF:  # noqa: PLR2004
-        return f"\\u{code:04x}"
-    pair = character.encode("utf-16-be")
-    return f"\\u{pair[:2].hex()}\\u{pair[2:].hex()}"
+    if "\ud800" <= character <= "\udfff":
+        return rf"\{_escaped(character)}"
+    return json.dumps(character)[1:-1]

@@ -10,6 +10,7 @@ from typing import TextIO
 from wlctl.cli.escape import visible
 from wlctl.errors import OutputFailed, WlctlError
 
+STDERR = 2
 LINES = "\n"
 """What a text of several lines keeps of its control characters."""
 
@@ -146,6 +147,6 @@ def _output_failed(error: OSError) -> OutputFailed:
 def _hold_standard_descriptors() -> None:
     """Keep 0, 1 and 2 taken, so that no ledger or socket is ever opened as one of them."""
     descriptor = os.open(os.devnull, os.O_RDWR)
-    while descriptor <= 2:  # noqa: PLR2004  stderr
+    while descriptor <= STDERR:
         descriptor = os.open(os.devnull, os.O_RDWR)
     os.close(descriptor)

@@ -8,6 +8,7 @@ from wlctl.errors import UsageError
 _UNITS_S = {"w": 604_800, "d": 86_400, "h": 3_600, "m": 60, "s": 1}
 _DURATION = re.compile(r"(?:\d+(?:\.\d+)?[wdhms])+")
 _PART = re.compile(r"(\d+(?:\.\d+)?)([wdhms])")
+_SECOND_MS = 1000
 _MOST_S = 100 * 365 * 86_400
 
 
@@ -18,15 +19,15 @@ def ago(at_ms: int | None, now_ms: int) -> str:
     """
     if at_ms is None:
         return "-"
-    age_s = abs(now_ms - at_ms) // 1000
+    age_s = abs(now_ms - at_ms) // _SECOND_MS
     unit = next((unit for unit, length_s in _UNITS_S.items() if age_s >= length_s), "s")
     age = f"{age_s // _UNITS_S[unit]}{unit}"
-    return f"in {age}" if at_ms - now_ms >= 1000 else age  # noqa: PLR2004  one second
+    return f"in {age}" if at_ms - now_ms >= _SECOND_MS else age
 
 
 def local(at_ms: int) -> str:
     """Write a moment in this machine's time zone, offset included, to the second."""
-    at = datetime.fromtimestamp(at_ms // 1000, tz=UTC)
+    at = datetime.fromtimestamp(at_ms // _SECOND_MS, tz=UTC)
     return at.astimezone().isoformat(sep=" ", timespec="seconds")
 
 
@@ -50,7 +51,7 @@ def moment_ms(text: str, *, now_ms: int) -> int:
         UsageError: It is neither, or has no offset from UTC.
     """
     if _DURATION.fullmatch(text):
-        return now_ms - int(duration_s(text) * 1000)
+        return now_ms - int(duration_s(text) * _SECOND_MS)
     try:
         at = datetime.fromisoformat(text)
     except ValueError:
@@ -60,4 +61,4 @@ def moment_ms(text: str, *, now_ms: int) -> int:
             f"{text!r} is not a moment",
             hint="write 2h for two hours ago, or RFC 3339 with its offset: 2026-01-31T18:00:00Z",
         )
-    return int(at.timestamp() * 1000)
+    return int(at.timestamp() * _SECOND_MS)
