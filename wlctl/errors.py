@@ -71,6 +71,16 @@ class InvalidFile(WlctlError):
     exit_code = ExitCode.USAGE
 
 
+class InvalidRequest(WlctlError):
+    """A request cannot be decided: a value is not what it must be, or a limit is exceeded.
+
+    The message names its path and what was expected; nothing was decided.
+    """
+
+    code = "invalid-request"
+    exit_code = ExitCode.USAGE
+
+
 class UnknownName(WlctlError):
     """No node, instance, package or signer has this name; `ls` of its kind lists what there is."""
 
@@ -464,8 +474,8 @@ class NodeUnfit(WlctlError):
     exit_code = ExitCode.FAILED
 
 
-class IllegalStep(WlctlError):
-    """The instance is in a state in which this cannot be done; `wlctl ps` shows its state."""
+class NoOutput(WlctlError):
+    """There is no output to show: it never ran, or its node no longer has that run's output."""
 
-    code = "illegal-step"
-    exit_code = ExitCode.REFUSED
+    code = "no-output"
+    exit_code = ExitCode.FAILED

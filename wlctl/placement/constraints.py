@@ -1,0 +1,161 @@
+"""The hard rules in the order of their report; every one is asked of every node."""
+
+from collections.abc import Iterator, Mapping
+from types import MappingProxyType
+from typing import Any
+
+from wlctl.model.facts import Provenance
+from wlctl.model.placement import Check, Constraint, Rejection
+from wlctl.placement import room, standing
+from wlctl.placement.ask import Ask
+from wlctl.placement.compare import shortfall
+from wlctl.placement.route import Lack
+from wlctl.placement.rules import Offer, Rule, never
+from wlctl.placement.text import visible
+
+
+def route(_ask: Ask, offer: Offer) -> tuple[Rejection, ...]:
+    """A variant matches, together with what all of them need."""
+    return offer.route.rejections
+
+
+def _need_detail(variant: str, label: str, lack: Lack, *values: Any) -> str:
+    before = f"variant {visible(variant)}: " if variant else ""
+    return f"{before}{label}: {_lack_words(lack, values)}"
+
+
+def _lack_words(lack: Lack, values: tuple[Any, ...]) -> str:
+    match lack:
+        case Lack.NOT_ADVERTISED:
+            return "not advertised"
+        case Lack.PROVENANCE:
+            best, floor = values
+            return f"provenance {Provenance(best).word}, needs {Provenance(floor).word}"
+        case Lack.PREDICATE:
+            return shortfall(*values)
+        case Lack.UNAVAILABLE:
+            return f"not available: {', '.join(values)}"
+        case Lack.COUNT:
+            have, need = values
+            return f"have {have}, need {need}"
+        case Lack.CONTENDED:
+            asked, there = values
+            return f"contended: {asked} wanted exclusively, {there} there"
+
+
+def _need_change(variant: str, label: str, lack: Lack, *values: Any) -> str:
+    change = ""
+    match lack:
+        case Lack.NOT_ADVERTISED:
+            change = f"add {label}"
+        case Lack.PROVENANCE:
+            change = f"{'measure' if values[1] is Provenance.MEASURED else 'probe'} {label}"
+        case Lack.PREDICATE:
+            change = f"change {label}: {shortfall(*values)}"
+        case Lack.UNAVAILABLE:
+            change = f"free {label}"
+        case Lack.COUNT:
+            change = f"add {values[1] - values[0]} more {label}"
+        case Lack.CONTENDED:
+            change = f"add {values[0] - values[1]} more of {label}"
+    return f"{change} (variant {visible(variant)})" if variant else change
+
+
+_LACK_SUBJECTS: Mapping[Lack, str] = MappingProxyType(
+    {
+        Lack.NOT_ADVERTISED: "lack {}",
+        Lack.PROVENANCE: "{} not checked well enough",
+        Lack.PREDICATE: "{} does not fit",
+        Lack.UNAVAILABLE: "{} not available",
+        Lack.COUNT: "too few {}",
+        Lack.CONTENDED: "{} contended",
+    }
+)
+_LACK_EFFORT: Mapping[Lack, float] = MappingProxyType(
+    {
+        Lack.PROVENANCE: 2.5,
+        Lack.UNAVAILABLE: 6.0,
+        Lack.COUNT: 6.1,
+        Lack.CONTENDED: 6.2,
+        Lack.PREDICATE: 6.3,
+        Lack.NOT_ADVERTISED: 6.4,
+    }
+)
+
+
+def _need_subject(variant: str, label: str, lack: Lack, *_values: Any) -> str:
+    subject = _LACK_SUBJECTS[lack].format(label)
+    return f"{subject} (variant {visible(variant)})" if variant else subject
+
+
+def _names(variants: tuple[str, ...]) -> str:
+    return ", ".join(map(visible, variants))
+
+
+def _route_holds(_ask: Ask, offer: Offer) -> str:
+    found = offer.route
+    if not found.variant:
+        return "not the reason"
+    given = ", ".join(visible(claim.key) for claim in found.assigned)
+    return f"variant {visible(found.variant)} ({found.execution})" + (f": {given}" if given else "")
+
+
+_NEED = Rule(
+    check=route,
+    holds=_route_holds,
+    detail=_need_detail,
+    change=_need_change,
+    subject=_need_subject,
+    effort=lambda _variant, _label, lack, *_values: _LACK_EFFORT[lack],
+    cures=never,  # one need among variants that may do without it: `placement.relax` looks itself
+)
+_EMULATION = Rule(
+    check=lambda _ask, _offer: (),  # `route` reports it
+    holds=lambda _ask, _offer: "not needed",
+    detail=lambda *variants: f"only emulated variants match: {_names(variants)}",
+    change=lambda *variants: f"allow emulation ({_names(variants)})",
+    subject=lambda *_variants: "only emulated",
+    effort=lambda *_variants: 1.5,
+    cures=never,
+)
+
+RULES: Mapping[Constraint, Rule] = MappingProxyType(
+    {
+        **standing.RULES,
+        **room.RULES,
+        Constraint.REQUIREMENTS: _NEED,
+        Constraint.PROVENANCE: _NEED,
+        Constraint.EMULATION_NOT_ALLOWED: _EMULATION,
+    }
+)
+ROUTE = frozenset(
+    {Constraint.REQUIREMENTS, Constraint.PROVENANCE, Constraint.EMULATION_NOT_ALLOWED}
+)
+"""What the one check `route` reports."""
+
+CHECKS = tuple(
+    RULES[constraint].check
+    for constraint in Constraint
+    if constraint not in ROUTE - {Constraint.REQUIREMENTS}
+)
+
+
+def detail(found: Rejection) -> str:
+    """Put a rejection into words: the need and what the node has, with units."""
+    return RULES[found.constraint].detail(*found.values)
+
+
+def change(found: Rejection) -> str:
+    """Name the smallest change that would lift a rejection."""
+    return RULES[found.constraint].change(*found.values)
+
+
+def check_list(ask: Ask, offer: Offer) -> Iterator[Check]:
+    """Go through every constraint, met or not, with the values that were compared."""
+    failed = [found for rule in CHECKS for found in rule(ask, offer)]
+    for constraint in Constraint:
+        mine = [found for found in failed if found.constraint is constraint]
+        for found in mine:
+            yield Check(constraint, passed=False, detail=detail(found))
+        if not mine:
+            yield Check(constraint, passed=True, detail=RULES[constraint].holds(ask, offer))

@@ -1,0 +1,251 @@
+"""The rules about room: memory, cores, disk, ports, and the speed a workload wants."""
+
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
+from typing import Any
+
+from wlctl.model.placement import Constraint, Rejection
+from wlctl.placement.ask import Ask
+from wlctl.placement.rules import Offer, Rule, rejection, term
+from wlctl.placement.text import cores, size, visible
+
+_MOST_CORES = 1_000_000
+HOST, ACCEL, UNIFIED = "memory", "accelerator memory", "unified memory"
+
+
+def pools(offer: Offer) -> tuple[int, int, int, int]:
+    """Answer total and free bytes of the node's own memory, then those of its accelerators.
+
+    Free is what is neither promised to ours nor was used by others. Unified memory is one pool:
+    both pairs are the same then.
+    """
+    profile, held, reading = offer.profile, offer.held, offer.node.memory
+    others = 0 if reading is None else reading.others_bytes
+    if profile.unified_bytes is not None:
+        total = profile.unified_bytes
+        free = total - held.memory_bytes - held.accel_memory_bytes - others
+        return total, free, total, free
+    if profile.system_bytes is not None:
+        total = profile.system_bytes
+    else:
+        total = 0 if reading is None else reading.total_bytes
+    vram = profile.vram_bytes
+    return total, total - held.memory_bytes - others, vram, vram - held.accel_memory_bytes
+
+
+def memory(ask: Ask, offer: Offer) -> tuple[Rejection, ...]:
+    """The memory asked for is there, neither promised to ours nor used by others."""
+    resources = ask.spec.resources
+    host, accel = resources.memory_bytes, resources.accel_memory_bytes
+    if not host and not accel:
+        return ()
+    total, free, vram, vram_free = pools(offer)
+    if offer.profile.unified_bytes is not None:
+        if host + accel <= free:
+            return ()
+        return rejection(Constraint.MEMORY, UNIFIED, host + accel, free, total, host, accel)
+    failed: tuple[Rejection, ...] = ()
+    if host and host > free:
+        failed = rejection(Constraint.MEMORY, HOST, host, free, total)
+    if accel and accel > vram_free:
+        failed += rejection(Constraint.MEMORY, ACCEL, accel, vram_free, vram)
+    return failed
+
+
+def cpu(ask: Ask, offer: Offer) -> tuple[Rejection, ...]:
+    """The cores asked for are not promised to others."""
+    need = ask.cpu_milli
+    if not need:
+        return ()
+    total = cpu_total_milli(offer)
+    free = total - offer.held.cpu_milli
+    return () if need <= free else rejection(Constraint.CPU, need, free, total)
+
+
+def cpu_total_milli(offer: Offer) -> int:
+    """Give the node's cores in thousandths; none where the figure makes no sense."""
+    found = offer.node.cpu_cores
+    return round(found * 1000) if 0 <= found <= _MOST_CORES else 0
+
+
+def disk(ask: Ask, offer: Offer) -> tuple[Rejection, ...]:
+    """The space asked for is there, neither promised to ours nor used by others."""
+    need = ask.spec.resources.disk_bytes
+    if not need:
+        return ()
+    total, free = _disk(offer)
+    return () if need <= free else rejection(Constraint.DISK, need, free, total)
+
+
+def _disk(offer: Offer) -> tuple[int, int]:
+    reading = offer.node.disk
+    if reading is None:
+        return 0, 0
+    total = reading.total_bytes
+    return total, total - offer.held.disk_bytes - reading.others_bytes
+
+
+def port(ask: Ask, offer: Offer) -> tuple[Rejection, ...]:
+    """No instance of ours has the port, and nothing on the node listens on it."""
+    failed: tuple[Rejection, ...] = ()
+    for name, number in ask.ports:
+        holders = sorted(hold.name for hold in offer.held.holds if number in hold.ports)
+        if holders:
+            failed += rejection(Constraint.PORT, number, name, holders[0])
+        elif number in offer.node.ports_listening:
+            failed += rejection(Constraint.PORT, number, name, None)
+    return failed
+
+
+def perf_budget(ask: Ask, offer: Offer) -> tuple[Rejection, ...]:
+    """Where the figure was measured it reaches the target; where it was not, nothing is said."""
+    target, measured = ask.spec.policy.perf, offer.profile.measured
+    if target is None or measured is None or measured >= target.minimum:
+        return ()
+    return rejection(Constraint.PERF_BUDGET, target.id, measured, target.minimum)
+
+
+def _pool_detail(pool: str, need: int, free: int, total: int, *_parts: int) -> str:
+    return (
+        f"needs {size(need)} {pool}, {size(max(0, free))} of {size(total)} free "
+        f"({size(need - free)} short)"
+    )
+
+
+def _memory_holds(ask: Ask, offer: Offer) -> str:
+    resources = ask.spec.resources
+    host, accel = resources.memory_bytes, resources.accel_memory_bytes
+    total, free, vram, vram_free = pools(offer)
+    if offer.profile.unified_bytes is not None:
+        return _room(UNIFIED, size(host + accel), size(max(0, free)), size(total))
+    parts = [_room(HOST, size(host), size(max(0, free)), size(total))]
+    if accel:
+        parts.append(_room(ACCEL, size(accel), size(max(0, vram_free)), size(vram)))
+    return "; ".join(parts)
+
+
+def _room(what: str, need: str, free: str, total: str) -> str:
+    return f"needs {need} {what}, {free} of {total} free"
+
+
+def _memory_cures(ask: Ask, values: tuple[Any, ...]) -> tuple[int, ...]:
+    pool, _need, free, *_ = values
+    if pool == HOST:
+        return (ask.bits["memory"],)
+    if pool == ACCEL:
+        return (ask.bits["accel"],)
+    host, accel = values[-2:]
+    either = [
+        ask.bits[name]
+        for name, given_up, kept in (("memory", host, accel), ("accel", accel, host))
+        if given_up and kept <= max(0, free)
+    ]
+    return tuple(either) or (ask.bits["memory"] | ask.bits["accel"],)
+
+
+def _best_free(subject: str, values: Sequence[tuple[Any, ...]]) -> str:
+    _pool, need, *_ = values[0]
+    best = max(free for _pool, _need, free, *_ in values)
+    return f"{subject} (best free {size(max(0, best))}, need {size(need)})"
+
+
+def _taken(number: int, name: str, holder: str | None) -> str:
+    by = "something on the node listens" if holder is None else f"{visible(holder)} has it"
+    return f"port {number} ({visible(name)}): {by}"
+
+
+def _ports_hold(ask: Ask, _offer: Offer) -> str:
+    if not ask.ports:
+        return "no fixed port"
+    return "free: " + ", ".join(str(number) for _name, number in ask.ports)
+
+
+def _perf_holds(ask: Ask, offer: Offer) -> str:
+    target, measured = ask.spec.policy.perf, offer.profile.measured
+    if target is None:
+        return "no target"
+    has = "not measured" if measured is None else f"{measured:.2f}"
+    return f"{visible(target.id)}: {has}, wants {target.minimum:.2f}"
+
+
+def _share(short: float, need: float) -> float:
+    """How far off, as a fraction below 1 that still orders what is further off than all of it."""
+    return 0.9 * (short / (short + need))
+
+
+RULES: Mapping[Constraint, Rule] = MappingProxyType(
+    {
+        Constraint.MEMORY: Rule(
+            check=memory,
+            holds=_memory_holds,
+            detail=_pool_detail,
+            change=lambda pool, need, free, *_rest: f"needs {size(need - free)} more {pool}",
+            subject=lambda pool, *_rest: pool,
+            tally=_best_free,
+            effort=lambda _pool, need, free, *_rest: 3.0 + _share(need - free, need),
+            cures=_memory_cures,
+        ),
+        Constraint.CPU: Rule(
+            check=cpu,
+            holds=lambda ask, offer: _room(
+                "cores",
+                cores(ask.cpu_milli),
+                cores(max(0, cpu_total_milli(offer) - offer.held.cpu_milli)),
+                cores(cpu_total_milli(offer)),
+            ),
+            detail=lambda need, free, total: (
+                f"needs {cores(need)} cores, {cores(max(0, free))} of {cores(total)} free "
+                f"({cores(need - free)} short)"
+            ),
+            change=lambda need, free, _total: f"needs {cores(need - free)} more cores",
+            subject=lambda *_values: "cores",
+            tally=lambda subject, values: (
+                f"{subject} (best free {cores(max(0, *(free for _n, free, _t in values)))}, "
+                f"need {cores(values[0][0])})"
+            ),
+            effort=lambda need, free, _total: 3.0 + _share(need - free, need),
+            cures=term("cpu"),
+        ),
+        Constraint.DISK: Rule(
+            check=disk,
+            holds=lambda ask, offer: _room(
+                "disk",
+                size(ask.spec.resources.disk_bytes),
+                size(max(0, _disk(offer)[1])),
+                size(_disk(offer)[0]),
+            ),
+            detail=lambda need, free, total: _pool_detail("disk", need, free, total),
+            change=lambda need, free, _total: f"needs {size(need - free)} more disk",
+            subject=lambda *_values: "disk",
+            tally=lambda subject, values: _best_free(
+                subject, [("disk", *found) for found in values]
+            ),
+            effort=lambda need, free, _total: 3.0 + _share(need - free, need),
+            cures=term("disk"),
+        ),
+        Constraint.PORT: Rule(
+            check=port,
+            holds=_ports_hold,
+            detail=_taken,
+            change=lambda number, _name, holder: (
+                f"free port {number}" if holder is None else f"move {visible(holder)} away"
+            ),
+            subject=lambda number, *_rest: f"port {number} taken",
+            effort=lambda *_values: 4.0,
+            cures=lambda ask, values: (ask.bits[f"port {values[0]}"],),
+        ),
+        Constraint.PERF_BUDGET: Rule(
+            check=perf_budget,
+            holds=_perf_holds,
+            detail=lambda id_, measured, minimum: (
+                f"{visible(id_)} measured {measured:.2f}, needs {minimum:.2f}"
+            ),
+            change=lambda id_, measured, minimum: (
+                f"lower the target of {visible(id_)} by {minimum - measured:.2f}"
+            ),
+            subject=lambda id_, *_values: f"{visible(id_)} below target",
+            effort=lambda _id, measured, minimum: 6.5 + 0.4 * (minimum - measured) / minimum,
+            cures=term("perf"),
+        ),
+    }
+)

@@ -1,0 +1,75 @@
+"""What a hard rule is made of: the check, and everything it can say."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from wlctl.model.fleet import NodeView
+from wlctl.model.placement import Constraint, Rejection
+from wlctl.placement.ask import Ask
+from wlctl.placement.holdings import Held
+from wlctl.placement.profile import Profile
+from wlctl.placement.route import Route
+
+
+@dataclass(slots=True, eq=False)
+class Offer:
+    """One node with all that a rule may look at.
+
+    Attributes:
+        held: What is promised on it, without the instance that is being moved.
+        retired: Attested dead, or rekeyed away.
+        now_ms: The moment of the decision.
+    """
+
+    node: NodeView
+    held: Held
+    profile: Profile
+    route: Route
+    retired: bool
+    now_ms: int
+
+
+Check = Callable[[Ask, Offer], tuple[Rejection, ...]]
+"""Answers every way in which the offer fails the rule: nothing when it holds."""
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """One constraint: the check, and its words. Each takes the values of a rejection.
+
+    Attributes:
+        holds: What to say in a check list when the rule is met.
+        detail: What the node has and what is needed, with units.
+        change: The smallest change that would admit the node.
+        subject: What rejections are counted together under.
+        tally: How such a count is called, given the values of all of them.
+        effort: How much the change asks for: among nearest misses the lower comes first. The whole
+            part is the kind of change, the fraction how far off the node is.
+        cures: The terms of the request (as bits) any one set of which, given up, would admit it;
+            empty when none would.
+    """
+
+    check: Check
+    holds: Callable[[Ask, Offer], str]
+    detail: Callable[..., str]
+    change: Callable[..., str]
+    subject: Callable[..., str]
+    effort: Callable[..., float]
+    cures: Callable[[Ask, tuple[Any, ...]], tuple[int, ...]]
+    tally: Callable[[str, Sequence[tuple[Any, ...]]], str] = lambda subject, _values: subject
+
+
+def rejection(constraint: Constraint, *values: object) -> tuple[Rejection, ...]:
+    """Say that one thing is wrong."""
+    return (Rejection(constraint, values),)
+
+
+def never(_ask: Ask, _values: tuple[Any, ...]) -> tuple[int, ...]:
+    """Nothing the request could give up helps."""
+    return ()
+
+
+def term(name: str) -> Callable[[Ask, tuple[Any, ...]], tuple[int, ...]]:
+    """Giving up the policy term `name` helps."""
+    return lambda ask, _values: (ask.bits[name],)

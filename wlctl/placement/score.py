@@ -1,0 +1,135 @@
+"""How good is an eligible node? The eight terms of a score, and the tier no score crosses."""
+
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from wlctl.model.ids import NodeName
+from wlctl.model.placement import TIER_ORDER, Candidate, Terms, Tiering
+from wlctl.model.workload import Execution, LatencyClass
+from wlctl.placement.ask import Ask
+from wlctl.placement.room import cpu_total_milli, pools
+from wlctl.placement.rules import Offer
+
+
+@dataclass(frozen=True, slots=True)
+class Best:
+    """What a score is relative to: the extremes among the survivors.
+
+    Attributes:
+        capacity_bytes: The smallest accelerator memory assigned; None when none is known.
+        measured: The best measured figure; None without one.
+    """
+
+    capacity_bytes: int | None
+    measured: float | None
+
+
+def best_of(survivors: Iterable[Offer]) -> Best:
+    """Find the extremes among `survivors`."""
+    capacity: int | None = None
+    measured: float | None = None
+    for offer in survivors:
+        mine, figure = offer.route.capacity_bytes, offer.profile.measured
+        if mine is not None and (capacity is None or mine < capacity):
+            capacity = mine
+        if figure is not None and (measured is None or figure > measured):
+            measured = figure
+    return Best(capacity, measured)
+
+
+def tier_of(offer: Offer) -> Tiering:
+    """A native variant on a machine of last resort is a fallback, whatever it scores."""
+    if offer.route.execution is Execution.EMULATED:
+        return Tiering.EMULATED
+    return Tiering.DEV_FALLBACK if offer.profile.dev else Tiering.NATIVE
+
+
+def score(ask: Ask, offer: Offer, best: Best, current_node: NodeName | None) -> Candidate:
+    """Score one survivor.
+
+    `perf` counts measured values only; without one the node is flagged `unmeasured`. An unknown
+    load scores 0 and is flagged `load_unknown`. `room` comes from the ledger, so that consecutive
+    placements do not pile up on one stale reading.
+    """
+    weights, route = ask.weights, offer.route
+    flags: tuple[str, ...] = ()
+    tier = tier_of(offer)
+    perf = 0.0
+    if ask.spec.policy.perf is not None:
+        if offer.profile.measured is None:
+            flags += ("unmeasured",)
+        else:
+            perf = _perf(ask, offer.profile.measured, best)
+    load = offer.node.load
+    if load is None or not 0 <= load < math.inf:
+        flags += ("load_unknown",)
+        load = 1.0
+    terms = Terms(
+        execution=_execution(ask, tier),
+        locality=offer.profile.locality,
+        accel_fit=weights.accel_fit * _fit(offer, best),
+        perf=perf,
+        load=weights.load * (1.0 - min(load, 1.0)),
+        room=weights.room * _room(ask, offer),
+        spread=weights.spread / (1 + _copies(ask, offer)),
+        stickiness=_stickiness(ask) if offer.node.name == current_node else 0.0,
+    )
+    return Candidate(offer.node.name, route.variant, tier, sum(terms), terms, flags, route.assigned)
+
+
+def rank(candidate: Candidate) -> tuple[int, float, NodeName]:
+    """Order candidates: by tier, then by score, the higher first, then by name."""
+    return TIER_ORDER[candidate.tier], -candidate.total, candidate.node
+
+
+def _execution(ask: Ask, tier: Tiering) -> float:
+    match tier:
+        case Tiering.NATIVE:
+            return ask.weights.native
+        case Tiering.EMULATED:
+            return ask.weights.emulated
+        case Tiering.DEV_FALLBACK:
+            return ask.weights.dev_fallback
+
+
+def _fit(offer: Offer, best: Best) -> float:
+    """The smallest accelerator that does is best; without one, a node that has none."""
+    if not offer.route.accelerated:
+        return 0.0 if offer.profile.accelerated else 1.0
+    mine = offer.route.capacity_bytes
+    if mine is None or best.capacity_bytes is None:
+        return 0.0
+    return best.capacity_bytes / mine if mine else 1.0
+
+
+def _perf(ask: Ask, measured: float, best: Best) -> float:
+    weight = ask.weights.perf
+    if ask.spec.policy.latency_class is LatencyClass.INTERACTIVE:
+        weight *= ask.weights.interactive_factor
+    return weight * (measured / best.measured) if best.measured else 0.0
+
+
+def _room(ask: Ask, offer: Offer) -> float:
+    """The smaller share of memory and cores that the ledger has left after placing."""
+    resources, held = ask.spec.resources, offer.held
+    total, _free, _vram, _vram_free = pools(offer)
+    promised = held.memory_bytes + resources.memory_bytes
+    if offer.profile.unified_bytes is not None:
+        promised += held.accel_memory_bytes + resources.accel_memory_bytes
+    return min(
+        _share(total, promised), _share(cpu_total_milli(offer), held.cpu_milli + ask.cpu_milli)
+    )
+
+
+def _share(total: int, promised: int) -> float:
+    return (total - promised) / total if promised < total else 0.0
+
+
+def _copies(ask: Ask, offer: Offer) -> int:
+    spec = ask.spec
+    return sum(hold.workload == spec.name and hold.kind is spec.kind for hold in offer.held.holds)
+
+
+def _stickiness(ask: Ask) -> float:
+    return ask.weights.sticky if ask.spec.policy.sticky else ask.weights.stickiness
