@@ -16,6 +16,11 @@ from wlctl.errors import ExitCode, InternalError, Interrupted, OutputFailed, Usa
 COMMANDS = {
     "init": Lazy("wlctl.cli.init", "init", "Make a ledger and keys. Safe to repeat."),
     "node": Lazy("wlctl.cli.node", "app", "The fleet: the machines that wlctl places on."),
+    "place": Lazy("wlctl.cli.place", "place", "Decide where a workload goes, and put it there."),
+    "ps": Lazy("wlctl.cli.looking", "ps", "List the current copies."),
+    "logs": Lazy("wlctl.cli.looking", "logs", "Print the end of what a copy wrote."),
+    "stop": Lazy("wlctl.cli.ending", "stop", "Stop copies, with proof."),
+    "unload": Lazy("wlctl.cli.ending", "unload", "Stop copies and remove them."),
     "config": Lazy("wlctl.cli.config", "app", "Settings, and who set them."),
     "help": Lazy("wlctl.cli.help", "help_", "What codes, states and words mean.", PlainCommand),
     "completion": Lazy(

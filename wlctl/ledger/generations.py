@@ -5,14 +5,15 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from sqlalchemy import insert, select, update
+from sqlalchemy import Row, insert, select, update
 
-from wlctl.ledger.schema import generations
+from wlctl.ledger.schema import generations, instances
 from wlctl.ledger.store import ReadTx, WriteTx
 from wlctl.model.actions import Launched
 from wlctl.model.event import Json
 from wlctl.model.generation import Disproven, Proof, Proven, Readings, Unproven
 from wlctl.model.ids import InstanceId
+from wlctl.model.instance import CLOSED
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,18 +63,33 @@ def judged(tx: WriteTx, instance: InstanceId, proof: Proof) -> None:
 def of_instance(tx: ReadTx, instance: InstanceId) -> list[Generation]:
     """Return the runs of an instance, oldest first."""
     query = select(generations).where(generations.c.instance_id == instance)
-    return [
-        Generation(
-            number=row.number,
-            role=row.role,
-            intended_at_ms=row.intended_at_ms,
-            launch=None if row.launch is None else json.loads(row.launch),
-            proof=row.proof,
-            evidence=None if row.evidence is None else json.loads(row.evidence),
-            proven_at_ms=row.proven_at_ms,
+    return [_generation(row) for row in tx.conn.execute(query.order_by(generations.c.number))]
+
+
+def newest(tx: ReadTx) -> dict[InstanceId, Generation]:
+    """Return the newest run of each current instance that has one."""
+    query = (
+        select(generations)
+        .join(
+            instances,
+            (instances.c.id == generations.c.instance_id)
+            & (instances.c.generation == generations.c.number),
         )
-        for row in tx.conn.execute(query.order_by(generations.c.number))
-    ]
+        .where(instances.c.state.not_in([state.value for state in sorted(CLOSED)]))
+    )
+    return {InstanceId(row.instance_id): _generation(row) for row in tx.conn.execute(query)}
+
+
+def _generation(row: Row[Any]) -> Generation:
+    return Generation(
+        number=row.number,
+        role=row.role,
+        intended_at_ms=row.intended_at_ms,
+        launch=None if row.launch is None else json.loads(row.launch),
+        proof=row.proof,
+        evidence=None if row.evidence is None else json.loads(row.evidence),
+        proven_at_ms=row.proven_at_ms,
+    )
 
 
 def word(proof: Proof) -> str:

@@ -1,0 +1,373 @@
+"""Place a workload: decide and record in one transaction, then act, then record the outcome.
+
+One candidate is tried. Whatever happens to the answer, the ledger says it: a copy of which nobody
+knows whether it runs is `unsettled`, keeps what it holds, and is ended by `stop` or `unload`.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from wlctl.errors import Indeterminate, NameTaken, UsageError, WlctlError
+from wlctl.flows import nodes as fleet
+from wlctl.flows import packages
+from wlctl.flows.packages import Admitted
+from wlctl.flows.runtime import Runtime
+from wlctl.ledger import attempts, chain, decisions, generations, instances, nodes, operations
+from wlctl.ledger.attempts import Attempt, Outcome
+from wlctl.ledger.operations import Operation, Turn
+from wlctl.ledger.store import WriteTx
+from wlctl.lifecycle.machine import IllegalTransition, walk
+from wlctl.model import actions
+from wlctl.model.actions import Launched, Placed, Refused
+from wlctl.model.event import Json
+from wlctl.model.fleet import ClusterState, Ruling, Verdict, view_of
+from wlctl.model.ids import DecisionId, InstanceId, NodeName, is_checked_id
+from wlctl.model.instance import Desired, Instance, State
+from wlctl.model.node import Node
+from wlctl.model.placement import Decision, PlaceRequest, Weights
+from wlctl.model.workload import Requirement
+from wlctl.placement import engine
+from wlctl.placement.explain import document
+
+UNGATED = Verdict(Ruling.ALLOWED, "ungated", "there is no policy in this version")
+"""What every node gets until there is a gate, said in every decision."""
+
+REQUEST_VALID_MS = 60_000
+"""How long a node may take to begin with a request; one that is read later does nothing."""
+
+
+@dataclass(frozen=True, slots=True)
+class Order:
+    """What the operator asks for, with all its options.
+
+    Attributes:
+        package: Directory of a built and signed package.
+        name: What to call the copy; empty for the workload's name.
+        dry_run: Decide and record the decision, and do nothing else.
+        refresh: Look again at nodes whose facts have run out.
+    """
+
+    package: Path
+    name: str = ""
+    pin: NodeName | None = None
+    prefer: tuple[NodeName, ...] = ()
+    avoid: tuple[NodeName, ...] = ()
+    where: tuple[Requirement, ...] = ()
+    allow_emulated: bool = False
+    why: tuple[NodeName, ...] = ()
+    start: bool = True
+    dry_run: bool = False
+    refresh: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """What `place` did.
+
+    Attributes:
+        decision: None where nothing had to be decided: the copy was there already.
+        document: The decision in full, as it is stored.
+        attempt: None for a dry run and where nothing fits.
+        instance: The copy, current or not; None for a dry run and where nothing fits.
+        launched: What the node said of the run it started.
+        placeable: Some node fits.
+    """
+
+    name: str
+    dry_run: bool
+    decision: DecisionId | None
+    document: Mapping[str, Json] | None
+    attempt: Attempt | None = None
+    instance: Instance | None = None
+    launched: Launched | None = None
+    placeable: bool = True
+
+
+def place(rt: Runtime, order: Order) -> Report:
+    """Decide where `order` goes and, unless it is a dry run, put it there.
+
+    Raises:
+        NameTaken: Another workload, or another version, has the name.
+        WlctlError: The package is not what its signer signed, and all that `packages.admit` raises.
+    """
+    admitted = packages.admit(rt, order.package)
+    name = order.name or admitted.spec.name
+    if not is_checked_id(name):
+        raise UsageError(
+            f"{name} cannot be the name of an instance",
+            hint="use lower-case letters, digits, and . _ - after the first",
+        )
+    if order.refresh:
+        fleet.refresh(rt)  # slow: SSH to every stale node, so no lock is held
+    if order.dry_run:
+        with rt.ledger.write(rt.now_ms(), rt.author) as tx:
+            decision = _decide(tx, order, admitted)
+            return _recorded(tx, order, admitted, name=name, decision=decision)
+    instance_id = rt.new_instance_id()
+    with operations.turn(rt.ledger, instance_id, timeout_s=rt.settings.busy_timeout_s) as turn:
+        intent = _intend(rt, order, admitted, name, turn)
+        if isinstance(intent, Report):
+            return intent
+        return _act(rt, intent)
+
+
+@dataclass(frozen=True, slots=True)
+class _Intent:
+    """What was committed before anything is sent."""
+
+    report: Report
+    attempt: Attempt
+    instance: Instance
+    node: Node
+    operation: Operation
+    admitted: Admitted
+    start: bool
+
+
+def _intend(
+    rt: Runtime, order: Order, admitted: Admitted, name: str, turn: Turn
+) -> _Intent | Report:
+    """Decide, and write down all that is about to be done, in one transaction."""
+    instance_id = InstanceId(turn.scope)
+    with rt.ledger.write(rt.now_ms(), rt.author) as tx:
+        holder = instances.holder_of(tx, name)
+        if holder is not None:
+            return _already(order, admitted, holder)
+        decision = _decide(tx, order, admitted)
+        report = _recorded(
+            tx, order, admitted, name=name, decision=decision, instance_id=instance_id
+        )
+        if report.decision is None or not report.placeable:
+            return report
+        chosen = decision.placements[0]
+        instances.reserve(
+            tx,
+            instance_id=instance_id,
+            name=name,
+            order=instances.open_order(
+                tx, name=name, package_id=admitted.package_id, options=_options(order)
+            ),
+            decision=report.decision,
+            node=chosen.node,
+            variant=chosen.variant,
+            package_id=admitted.package_id,
+            spec=admitted.spec,
+            claims=chosen.assigned,
+            desired=Desired.RUNNING if order.start else Desired.STOPPED,
+        )
+        operation = operations.begin(tx, turn, "place", token=rt.new_token())
+        attempt = Attempt(report.decision, 1, instance_id, chosen.node, None)
+        attempts.begin(tx, attempt)
+        _step(tx, instances.get(tx, instance_id), State.PLACED, f"decided: {chosen.node}")
+        if order.start:
+            generations.intend(tx, instance_id, 1)
+            instances.change(tx, instance_id, generation=1)
+        instance = instances.get(tx, instance_id)
+        node = nodes.get(tx, chosen.node)
+    return _Intent(report, attempt, instance, node, operation, admitted, order.start)
+
+
+def _act(rt: Runtime, intent: _Intent) -> Report:
+    """Send what was intended, and write down what came of it."""
+    try:
+        answer = _dispatch(rt, intent)
+    except Indeterminate as failure:
+        return _finish(rt, intent, _ended(intent.attempt, Outcome.INDETERMINATE, failure))
+    except WlctlError as failure:
+        return _finish(rt, intent, _ended(intent.attempt, Outcome.UNREACHABLE, failure))
+    if isinstance(answer, Refused):
+        refused = replace(
+            intent.attempt, outcome=Outcome.REFUSED, code=answer.code.value, detail=answer.detail
+        )
+        return _finish(rt, intent, refused)
+    placed = replace(intent.attempt, outcome=Outcome.PLACED)
+    return _finish(rt, intent, placed, answer)
+
+
+def _dispatch(rt: Runtime, intent: _Intent) -> Placed | Launched | Refused:
+    """Bring the files that the node lacks, then place; all over one connection."""
+    chosen = intent.admitted.variant(intent.instance.variant)
+    with rt.connect(intent.node.address) as session:
+        offered = session.offer(rt.ledger.installation, [file.sha256 for file in chosen.files])
+        if isinstance(offered, Refused):
+            return offered
+        fleet.check_identity(intent.node, offered.node_id)
+        for sha256 in offered.missing:
+            with intent.admitted.store.open(sha256) as file:
+                taken = session.receive(rt.ledger.installation, sha256, file)
+            if isinstance(taken, Refused):
+                return taken
+        return session.place(
+            actions.PlaceRequest(
+                installation=rt.ledger.installation,
+                instance=intent.instance.id,
+                name=intent.instance.name,
+                node=intent.node.name,
+                decision=intent.attempt.decision,
+                number=intent.operation.number,
+                generation=max(1, intent.instance.generation),
+                fence=intent.operation.number,
+                package=intent.admitted.package_id,
+                sheet=chosen.sheet,
+                deadline_ms=offered.uptime_ms + REQUEST_VALID_MS,
+                start=intent.start,
+            )
+        )
+
+
+def _ended(attempt: Attempt, outcome: Outcome, failure: WlctlError) -> Attempt:
+    return replace(attempt, outcome=outcome, code=failure.code, detail=failure.message)
+
+
+def _finish(
+    rt: Runtime,
+    intent: _Intent,
+    attempt: Attempt,
+    answer: Placed | Launched | None = None,
+) -> Report:
+    """Write down what came of the attempt.
+
+    Raises:
+        Overtaken: Another process took the operation over meanwhile, and has settled it.
+    """
+    assert attempt.outcome is not None
+    with rt.ledger.write(rt.now_ms(), rt.author) as tx:
+        operations.check(tx, intent.operation)
+        attempts.end(tx, attempt)
+        instance = instances.get(tx, intent.instance.id)
+        match attempt.outcome:
+            case Outcome.PLACED:
+                _record_placed(tx, instance, answer)
+            case Outcome.REFUSED | Outcome.UNREACHABLE:
+                # Nothing of it is on the node, by the node's own word or because nothing was sent.
+                _step(tx, instance, State.FAILED, f"{attempt.outcome.value}: {attempt.code}")
+                _step(tx, instances.get(tx, instance.id), State.UNLOADED, "nothing was left")
+                instances.change(tx, instance.id, desired=Desired.UNLOADED.value)
+                instances.release(tx, instance.id)
+            case Outcome.INDETERMINATE:
+                instances.change(tx, instance.id, unsettled=True)
+        _chain_outcome(tx, attempt, answer)
+        operations.close(tx, intent.operation, attempt.outcome.value)
+        instance = instances.get(tx, instance.id)
+    launched = answer if isinstance(answer, Launched) else None
+    return replace(intent.report, attempt=attempt, instance=instance, launched=launched)
+
+
+def _record_placed(tx: WriteTx, instance: Instance, answer: Placed | Launched | None) -> None:
+    reached = (State.FETCHING, State.VERIFIED, State.LOADED)
+    instances.advance(tx, instance, reached, "staged on the node")
+    if isinstance(answer, Launched):
+        generations.launched(tx, instance.id, answer)
+        _step(tx, instances.get(tx, instance.id), State.RUNNING, f"g{answer.generation} launched")
+    instances.change(tx, instance.id, seen_at_ms=tx.now_ms)
+
+
+def _chain_outcome(tx: WriteTx, attempt: Attempt, answer: Placed | Launched | None) -> None:
+    placed = attempt.outcome is Outcome.PLACED
+    payload: dict[str, Json] = {
+        "decision": attempt.decision,
+        "attempt": attempt.number,
+        "instance": attempt.instance,
+        "node": attempt.node,
+        "outcome": attempt.outcome.value if attempt.outcome else "",
+    }
+    if placed:
+        payload["phase"] = "placed"
+    else:
+        payload |= {"kind": "dispatch", "code": attempt.code}
+    if isinstance(answer, Launched):
+        payload |= {
+            "generation": answer.generation,
+            "containment": answer.containment.value,
+            "cgroup_inode": answer.cgroup_inode,
+            "boot_id": answer.boot_id,
+            "unenforced": list(answer.unenforced),
+        }
+    chain.append(tx, "workload.place" if placed else "workload.refuse", payload)
+
+
+def _already(order: Order, admitted: Admitted, holder: Instance) -> Report:
+    """Answer a repeated order: the same package under the same name is nothing to do.
+
+    Raises:
+        NameTaken: The name is in use by something else.
+    """
+    if holder.package_id == admitted.package_id and not holder.unsettled:
+        return Report(holder.name, order.dry_run, None, None, instance=holder)
+    if holder.unsettled:
+        raise NameTaken(
+            f"nobody knows whether {holder.name} runs on {holder.node}: its answer was lost",
+            hint=f"`wlctl unload {holder.name}` makes sure that it does not, and frees the name",
+        )
+    raise NameTaken(
+        f"{holder.name} is in use by {holder.workload} {holder.version} on {holder.node}",
+        hint=f"`wlctl unload {holder.name}` first, or give another --name",
+    )
+
+
+def _decide(tx: WriteTx, order: Order, admitted: Admitted) -> Decision:
+    request = PlaceRequest(
+        workload=admitted.spec,
+        where=order.where,
+        allow_emulated=order.allow_emulated,
+        pin=order.pin,
+        prefer=order.prefer,
+        avoid=order.avoid,
+        why=order.why,
+    )
+    views = [view_of(node, UNGATED) for node in nodes.ls(tx)]
+    cluster = ClusterState(holds=instances.holds(tx))
+    return engine.decide(request, views, cluster, Weights(), tx.now_ms)
+
+
+def _recorded(
+    tx: WriteTx,
+    order: Order,
+    admitted: Admitted,
+    *,
+    name: str,
+    decision: Decision,
+    instance_id: InstanceId | None = None,
+) -> Report:
+    packages.record(tx, admitted)
+    chosen = decision.placements[0] if decision.placements else None
+    told = document(decision)
+    found = decisions.record(
+        tx,
+        told,
+        name=name,
+        workload=admitted.spec.name,
+        package_id=admitted.package_id,
+        node=None if chosen is None else chosen.node,
+        instance_id=None if chosen is None else instance_id,
+        counts=_counts(decision),
+        dry_run=order.dry_run,
+    )
+    return Report(name, order.dry_run, found, told, placeable=chosen is not None)
+
+
+def _counts(decision: Decision) -> dict[str, int]:
+    counts = {"eligible": len(decision.ranked), "rejected": len(decision.rejected)}
+    for rejections in decision.rejected.values():
+        for constraint in {rejection.constraint for rejection in rejections}:
+            counts[constraint.value] = counts.get(constraint.value, 0) + 1
+    return counts
+
+
+def _options(order: Order) -> dict[str, Json]:
+    return {
+        "pin": order.pin,
+        "prefer": list(order.prefer),
+        "avoid": list(order.avoid),
+        "where": [repr(requirement) for requirement in order.where],
+        "allow_emulated": order.allow_emulated,
+        "start": order.start,
+    }
+
+
+def _step(tx: WriteTx, instance: Instance, goal: State, reason: str) -> None:
+    """Walk an instance to `goal`; only ever called where the table has a way."""
+    way = walk(instance.state, goal)
+    assert not isinstance(way, IllegalTransition), way
+    instances.advance(tx, instance, way, reason)
