@@ -93,9 +93,10 @@ signers = Table(
     metadata,
     Column("name", Text, primary_key=True),
     Column("public_key", Text, nullable=False, unique=True),
+    Column("fingerprint", Text, nullable=False, unique=True),
     Column("added_at_ms", BigInteger, nullable=False),
 )
-"""Each key whose signature admits a package, under its one name; `TYPE BASE64`."""
+"""Each key whose signature admits a package, `TYPE BASE64`, under its one name."""
 
 packages = Table(
     "packages",
@@ -104,10 +105,10 @@ packages = Table(
     Column("name", Text, nullable=False),
     Column("version", Text, nullable=False),
     Column("manifest", Text, nullable=False),
-    Column("signed_by", Text, nullable=False),
+    Column("signatures", Text, nullable=False),
     Column("admitted_at_ms", BigInteger, nullable=False),
 )
-"""Each package that was verified and stored: its statement, and the signers' names as JSON."""
+"""Each package that was verified and stored: its statement, and its accepted signatures as JSON."""
 
 
 # --- the fleet ---

@@ -69,6 +69,21 @@ def build(directory: Path) -> Built:
         return _write(root, composed)
 
 
+def is_stale(directory: Path, stated: Manifest) -> bool:
+    """Answer whether `workload.toml` says something else than the manifest does by now.
+
+    A directory without one has nothing that could have changed.
+
+    Raises:
+        InvalidFile: It does not say what it must.
+        FilesUnreadable: The system does not give it.
+    """
+    with tree.opened(directory) as root:
+        if tree.mode_of(root, workload.FILE_NAME) is None:
+            return False
+        return _without_files(_describe(directory, root)) != _without_files(stated.workload)
+
+
 def add_signature(directory: Path, fingerprint: str, armored: str) -> str:
     """Put a signature beside the manifest, in place of an earlier one by the same key.
 
@@ -92,6 +107,11 @@ def add_signature(directory: Path, fingerprint: str, armored: str) -> str:
     ):
         _replace(signatures, f"{name}{manifest.SIGNATURE_SUFFIX}", armored.encode())
     return f"{manifest.SIGNATURES}/{name}{manifest.SIGNATURE_SUFFIX}"
+
+
+def _without_files(described: Workload) -> Workload:
+    variants = tuple(replace(variant, files=()) for variant in described.variants)
+    return replace(described, variants=variants)
 
 
 def _describe(directory: Path, root: int) -> Workload:

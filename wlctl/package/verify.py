@@ -107,6 +107,20 @@ def verify(directory: Path, trust: Trust, store: Store | None = None) -> Verifie
     return verified
 
 
+def check_files(directory: Path) -> Statement:
+    """Compare a package's files with its own manifest, whoever signed it.
+
+    Raises:
+        InvalidFile, ManifestInvalid, UnknownKind, FilesUnreadable: As `read`.
+        FileMissing, FileTampered: As `verify`.
+    """
+    with tree.opened(directory) as root:
+        statement = _read(directory, root)
+        for file in statement.manifest.files:
+            _check_file(root, file, None)
+    return statement
+
+
 def accept(statement: Statement, trust: Trust) -> Verified:
     """Find the accepted signers of a statement.
 

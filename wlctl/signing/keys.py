@@ -96,7 +96,9 @@ def load_private_key(path: Path) -> PrivateKey:
         UnusableKey: It is under a passphrase, of another type or format, or no key.
         FilesUnreadable: The system does not give it.
     """
-    data = _read(path, _OTHERS_READ, "read", "chmod 600")
+    data, mode = _read(path)
+    if _PRIVATE_WORDS in data:
+        _refuse(path, mode, _OTHERS_READ, "read", "chmod 600")
     if not data.lstrip().startswith(_OPENSSH_HEADER):
         if _PRIVATE_WORDS in data:
             raise UnusableKey(
@@ -119,9 +121,10 @@ def load_public_key(path: Path) -> str:
         UnusableKey: As `parse_public_key`.
         FilesUnreadable: The system does not give it.
     """
-    data = _read(path, _OTHERS_WRITE, "change", "chmod go-w")
+    data, mode = _read(path)
     if _PRIVATE_WORDS in data:
         raise UnusableKey(f"{path} is a private key", hint=f"give its public half: {path}.pub")
+    _refuse(path, mode, _OTHERS_WRITE, "change", "chmod go-w")
     lines = [line for line in data.splitlines() if line.strip() and not line.startswith(b"#")]
     if len(lines) != 1:
         raise UnusableKey(
@@ -257,8 +260,15 @@ def _write(path: Path, data: bytes, mode: int) -> None:
     temporary.rename(path)
 
 
-def _read(path: Path, forbidden: int, verb: str, command: str) -> bytes:
-    """Read a small regular file, provided that its mode has none of the forbidden bits."""
+def _refuse(path: Path, mode: int, forbidden: int, verb: str, command: str) -> None:
+    if mode & forbidden:
+        raise UnsafeKey(
+            f"others can {verb} {path} (mode {stat.S_IMODE(mode):04o})", hint=f"{command} {path}"
+        )
+
+
+def _read(path: Path) -> tuple[bytes, int]:
+    """Read a small regular file; return its bytes and its mode at that moment."""
     try:
         # O_NONBLOCK: opening a FIFO must not wait for its other end before it is seen to be one.
         file = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
@@ -270,13 +280,10 @@ def _read(path: Path, forbidden: int, verb: str, command: str) -> bytes:
         status = os.fstat(stream.fileno())
         if not stat.S_ISREG(status.st_mode):
             raise UnusableKey(f"{path} is not a regular file")
-        if status.st_mode & forbidden:
-            mode = stat.S_IMODE(status.st_mode)
-            raise UnsafeKey(f"others can {verb} {path} (mode {mode:04o})", hint=f"{command} {path}")
         data = stream.read(_MAX_KEY_FILE_BYTES + 1)
     if len(data) > _MAX_KEY_FILE_BYTES:
         raise UnusableKey(f"{path} is too large for a key")
-    return data
+    return data, status.st_mode
 
 
 def _unreadable(path: Path, error: OSError) -> FilesUnreadable:

@@ -1,0 +1,193 @@
+"""`wlctl package`: directories become packages that somebody vouches for."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from wlctl.cli import render, times
+from wlctl.cli.command import App
+from wlctl.cli.options import session_of
+from wlctl.flows import packages as flow
+from wlctl.flows.packages import Listed, Shown
+from wlctl.model.event import Json, rfc3339
+from wlctl.model.package import Manifest
+
+app = App("Packages: described, built, signed, verified.")
+
+_ID_SHOWN = 12
+
+Directory = Annotated[Path, typer.Argument(metavar="DIR", help="The package's directory.")]
+
+
+@app.command("init")
+def init(ctx: typer.Context, directory: Directory) -> None:
+    """Write a small package to start from; it builds and runs as it is."""
+    session = session_of(ctx)
+    written = flow.init(directory)
+    paths = [str(directory / path) for path in written]
+    render.document(
+        session,
+        "wlctl.package-init/1",
+        {"directory": str(directory), "written": list(paths)},
+        [f"wrote {path}" for path in paths],
+        name=str(directory),
+    )
+    session.streams.note(f"next: wlctl package build {directory} --sign KEYFILE")
+
+
+@app.command("build")
+def build(
+    ctx: typer.Context,
+    directory: Directory,
+    sign: Annotated[
+        Path | None,
+        typer.Option("--sign", metavar="KEYFILE", help="Sign it too, with this private key."),
+    ] = None,
+) -> None:
+    """Check a package and write its manifest and launch sheets.
+
+    The same directory gives the same package id on every machine. Signatures of an earlier build
+    that no longer fit are removed.
+    """
+    session = session_of(ctx)
+    built = flow.build(directory)
+    if built.dropped_signatures:
+        count = len(built.dropped_signatures)
+        session.streams.note(f"removed {count} signature(s) of what it was before")
+    value: dict[str, Json] = {**_summary(built.manifest), "changed": built.is_new}
+    stated = built.manifest
+    lines = [f"built {_title(stated)}{'' if built.is_new else ' (nothing changed)'}"]
+    lines += [f"package id {stated.package_id}"]
+    if sign is not None:
+        signed = flow.sign(session.runtime, directory, sign)
+        value |= {"signature": signed.file, "fingerprint": signed.fingerprint}
+        lines += [_signed_line(signed)]
+        _note_unknown(ctx, signed)
+    render.document(session, "wlctl.package-build/1", value, lines, name=stated.package_id)
+
+
+@app.command("sign")
+def sign(
+    ctx: typer.Context,
+    directory: Directory,
+    key: Annotated[
+        Path, typer.Option("--key", metavar="FILE", help="An Ed25519 private key of OpenSSH.")
+    ],
+) -> None:
+    """Put a signature beside a package's manifest, as `ssh-keygen -Y sign` would make it."""
+    session = session_of(ctx)
+    signed = flow.sign(session.runtime, directory, key)
+    value: dict[str, Json] = {
+        **_summary(signed.manifest),
+        "signature": signed.file,
+        "fingerprint": signed.fingerprint,
+        "signer": signed.signer,
+    }
+    name = signed.manifest.package_id
+    render.document(session, "wlctl.package-sign/1", value, [_signed_line(signed)], name=name)
+    _note_unknown(ctx, signed)
+
+
+@app.command("verify")
+def verify(ctx: typer.Context, directory: Directory) -> None:
+    """Verify a package as `place` would: manifest, signatures, then every file."""
+    session = session_of(ctx)
+    verified = flow.check(session.runtime, directory)
+    names = [signer.name for signer in verified.signers]
+    stated = verified.manifest
+    lines = [
+        f"{_title(stated)} is signed by {', '.join(names)}",
+        f"{len(stated.files)} files are as the manifest states, package id {stated.package_id}",
+    ]
+    value: dict[str, Json] = {**_summary(stated), "signers": list(names)}
+    render.document(session, "wlctl.package-verify/1", value, lines, name=stated.package_id)
+
+
+@app.command("show")
+def show(ctx: typer.Context, directory: Directory) -> None:
+    """Show what a package says of itself, whether or not anybody vouches for it."""
+    session = session_of(ctx)
+    shown = flow.show(session.runtime, directory)
+    value: dict[str, Json] = {
+        **_summary(shown.manifest),
+        "variants": [
+            {"name": variant.name, "execution": variant.execution.value, "files": variant.files}
+            for variant in shown.manifest.workload.variants
+        ],
+        "files": [
+            {"path": f.path, "mode": f.mode, "sha256": f.sha256, "size_bytes": f.size_bytes}
+            for f in shown.manifest.files
+        ],
+        "signatures": [
+            {"file": name, "fingerprint": r.fingerprint, "fault": r.fault, "signer": signer}
+            for name, r, signer in shown.signatures
+        ],
+        "stale": shown.is_stale,
+    }
+    name = shown.manifest.package_id
+    render.document(session, "wlctl.package/1", value, _shown_lines(shown), name=name)
+    if shown.is_stale:
+        session.streams.note(f"workload.toml was changed since: wlctl package build {directory}")
+
+
+@app.command("ls")
+def ls(ctx: typer.Context) -> None:
+    """List the packages in the controller's store."""
+    session = session_of(ctx)
+    now_ms = session.runtime.now_ms()
+    columns: list[render.Column[Listed]] = [
+        render.Column("ID", "id", lambda it: it.package.id, lambda it: it.package.id[:_ID_SHOWN]),
+        render.Column("NAME", "name", lambda it: it.package.name),
+        render.Column("VERSION", "version", lambda it: it.package.version),
+        render.Column("SIGNERS", "signers", lambda it: it.signers),
+        render.Column(
+            "ADMITTED",
+            "admitted_at",
+            lambda it: rfc3339(it.package.admitted_at_ms),
+            lambda it: times.ago(it.package.admitted_at_ms, now_ms),
+        ),
+    ]
+    render.rows(session, "wlctl.packages/1", columns, flow.ls(session.runtime))
+
+
+def _title(stated: Manifest) -> str:
+    return f"{stated.workload.name} {stated.workload.version}"
+
+
+def _summary(stated: Manifest) -> dict[str, Json]:
+    return {
+        "id": stated.package_id,
+        "name": stated.workload.name,
+        "version": stated.workload.version,
+        "kind": stated.workload.kind.value,
+    }
+
+
+def _signed_line(signed: flow.Signed) -> str:
+    by = f"{signed.signer}, " if signed.signer else ""
+    return f"signed by {by}{signed.fingerprint}: {signed.file}"
+
+
+def _note_unknown(ctx: typer.Context, signed: flow.Signed) -> None:
+    if signed.signer is None:
+        session_of(ctx).streams.note(
+            "this key is not accepted here yet: wlctl signer add NAME KEYFILE.pub"
+        )
+
+
+def _shown_lines(shown: Shown) -> Iterator[str]:
+    stated = shown.manifest
+    yield f"{_title(stated)} ({stated.workload.kind}), package id {stated.package_id}"
+    for variant in stated.workload.variants:
+        command = " ".join(variant.command or stated.workload.run.command)
+        yield f"variant {variant.name} ({variant.execution}): {command}"
+    for file in stated.files:
+        yield f"file {file.mode} {file.sha256[:_ID_SHOWN]} {file.size_bytes:>10} {file.path}"
+    for name, reading, signer in shown.signatures:
+        whose = signer or "no accepted signer"
+        what = reading.fault or "fits"
+        yield f"signature {name}: {reading.fingerprint or '-'} ({whose}): {what}"
+    if not shown.signatures:
+        yield "not signed"

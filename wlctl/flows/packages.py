@@ -1,0 +1,292 @@
+"""Packages: made, signed, verified, and admitted to the controller's store."""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from wlctl import signing
+from wlctl.errors import AmbiguousName, FileMissing, InvalidFile, NoLedger, UnknownName
+from wlctl.flows.runtime import Runtime
+from wlctl.ledger import packages, signers
+from wlctl.ledger.packages import StoredPackage
+from wlctl.ledger.store import WriteTx
+from wlctl.model.ids import PackageId
+from wlctl.model.package import Manifest, PackageFile, SignatureReading, Signer, Workload
+from wlctl.model.workload import WorkloadSpec
+from wlctl.package import build as building
+from wlctl.package import manifest, starter, verify
+from wlctl.package.build import Built
+from wlctl.package.store import Store
+from wlctl.package.verify import Statement, Trust, Verified
+
+_ID_PREFIX = re.compile(r"[0-9a-f]{4,64}")
+_NAME_VERSION = re.compile(r"(?P<name>[^/@]+)@(?P<version>[^/@]+)")
+
+
+@dataclass(frozen=True, slots=True)
+class AdmittedVariant:
+    """What a node needs to run one variant.
+
+    Attributes:
+        sheet: sha256 of the launch sheet.
+        files: Everything to be brought to the node, the launch sheet first.
+    """
+
+    name: str
+    sheet: str
+    files: tuple[PackageFile, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Admitted:
+    """A package that an accepted signer signed, with every file of it in the store.
+
+    Attributes:
+        spec: What decisions need to know.
+        signers: Names of those whose signatures were accepted, ascending; never empty.
+        signatures: Theirs, in the same order.
+    """
+
+    spec: WorkloadSpec
+    manifest: Manifest
+    signers: tuple[str, ...]
+    signatures: tuple[str, ...]
+    variants: tuple[AdmittedVariant, ...]
+    store: Store
+
+    @property
+    def package_id(self) -> PackageId:
+        """sha256 of the statement."""
+        return self.manifest.package_id
+
+    @property
+    def workload(self) -> Workload:
+        """Everything its author said of it."""
+        return self.manifest.workload
+
+    def variant(self, name: str) -> AdmittedVariant:
+        """Give the variant of that name, one of the spec's."""
+        return next(variant for variant in self.variants if variant.name == name)
+
+
+@dataclass(frozen=True, slots=True)
+class Signed:
+    """A signature that was put beside a manifest.
+
+    Attributes:
+        file: Its path in the package.
+        signer: The name under which the key is accepted here; None when it is not.
+    """
+
+    manifest: Manifest
+    file: str
+    fingerprint: str
+    signer: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """What a package directory says of itself.
+
+    Attributes:
+        signatures: File name, what it says, and the name its key has here, or None.
+        is_stale: `workload.toml` says something else by now.
+    """
+
+    manifest: Manifest
+    signatures: tuple[tuple[str, SignatureReading, str | None], ...]
+    is_stale: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Listed:
+    """A package of the store.
+
+    Attributes:
+        signers: Names of those who signed it and are accepted now.
+    """
+
+    package: StoredPackage
+    signers: tuple[str, ...]
+
+
+def init(directory: Path) -> tuple[str, ...]:
+    """Write a package that builds and runs, and says what can be changed; see `starter.write`."""
+    return starter.write(directory)
+
+
+def build(directory: Path) -> Built:
+    """Build a package directory; see `package.build`."""
+    return building.build(directory)
+
+
+def sign(rt: Runtime, directory: Path, key_file: Path) -> Signed:
+    """Sign a built package whose files are what its manifest states.
+
+    Raises:
+        InvalidFile: There is no such package or key, or `workload.toml` was changed since.
+        UnsafeKey, UnusableKey: As `signing.load_private_key`.
+        ManifestInvalid, UnknownKind, FileMissing, FileTampered, FilesUnreadable: As
+            `verify.check_files`.
+    """
+    key = signing.load_private_key(key_file)
+    statement = verify.check_files(directory)
+    stated = statement.manifest
+    if building.is_stale(directory, stated):
+        raise InvalidFile(
+            f"{directory / 'workload.toml'} was changed after the build",
+            hint=f"build it again: wlctl package build {directory}",
+        )
+    armored = signing.sign(stated.text.encode(), key)
+    file = building.add_signature(directory, key.fingerprint, armored)
+    signer = _accepted_if_any(rt).get(key.fingerprint)
+    return Signed(stated, file, key.fingerprint, signer.name if signer else None)
+
+
+def check(rt: Runtime, directory: Path) -> Verified:
+    """Verify a package as `place` would, and keep nothing of it.
+
+    Raises:
+        WlctlError: As `verify.verify`.
+    """
+    return verify.verify(directory, _trust(rt))
+
+
+def show(rt: Runtime, directory: Path) -> Shown:
+    """Read what a package says of itself, whether or not anybody vouches for it.
+
+    Raises:
+        InvalidFile, ManifestInvalid, UnknownKind, FilesUnreadable: As `verify.read`.
+    """
+    statement = verify.read(directory)
+    accepted = _accepted_if_any(rt)
+    text = statement.manifest.text.encode()
+    signatures: list[tuple[str, SignatureReading, str | None]] = []
+    for name, data in statement.signatures:
+        reading = signing.read_signature(data or b"", text)
+        signer = accepted.get(reading.fingerprint)
+        signatures.append((name, reading, signer.name if signer else None))
+    is_stale = building.is_stale(directory, statement.manifest)
+    return Shown(statement.manifest, tuple(signatures), is_stale)
+
+
+def ls(rt: Runtime) -> list[Listed]:
+    """List the packages that were admitted, ascending by name."""
+    with rt.ledger.read() as tx:
+        stored = packages.ls(tx)
+        accepted = signers.accepted(tx)
+    return [Listed(package, _signers_of(package, accepted)) for package in stored]
+
+
+def admit(rt: Runtime, package: Path) -> Admitted:
+    """Verify a package and copy it into the controller's store; record nothing yet.
+
+    Args:
+        rt: Whose ledger says which signers are accepted.
+        package: A directory; or `NAME@VERSION` or the beginning of an id, for one that was admitted
+            before.
+
+    Raises:
+        WlctlError: As `verify.verify`.
+        UnknownName: No admitted package is called so.
+        AmbiguousName: Several are.
+    """
+    trust = _trust(rt)
+    store = Store(rt.home.store)
+    words = str(package)
+    looks_stored = _NAME_VERSION.fullmatch(words) or _ID_PREFIX.fullmatch(words)
+    if looks_stored and not package.is_dir():
+        verified = _verify_stored(rt, words, trust, store)
+    else:
+        verified = verify.verify(package, trust, store)
+    return _admitted(verified, store)
+
+
+def record(tx: WriteTx, admitted: Admitted) -> None:
+    """Remember an admitted package, in the transaction that decides about it."""
+    packages.put(tx, admitted.manifest, admitted.signatures)
+
+
+def _verify_stored(rt: Runtime, words: str, trust: Trust, store: Store) -> Verified:
+    """Judge an admitted package by the signers of now, and its stored files by their hash."""
+    package = _find(rt, words)
+    statement = Statement(
+        manifest.read(package.manifest.encode()),
+        tuple((f"#{n}", s.encode()) for n, s in enumerate(package.signatures, 1)),
+    )
+    verified = verify.accept(statement, trust)
+    for file in verified.manifest.files:
+        if not store.verify(file.sha256):
+            raise FileMissing(
+                f"{file.path} of {package.name} {package.version} is not whole in the store",
+                hint="place the package from its directory once more",
+            )
+    return verified
+
+
+def _find(rt: Runtime, words: str) -> StoredPackage:
+    named = _NAME_VERSION.fullmatch(words)
+    with rt.ledger.read() as tx:
+        found = (
+            packages.of_version(tx, named["name"], named["version"])
+            if named
+            else packages.beginning_with(tx, words)
+        )
+    if not found:
+        raise UnknownName(
+            f"{words} is no directory and no package in the store",
+            hint="`wlctl package ls` lists the store",
+        )
+    if len(found) > 1:
+        ids = ", ".join(package.id[:12] for package in found)
+        raise AmbiguousName(
+            f"{words} fits {len(found)} packages: {ids}", hint="give more of the id"
+        )
+    return found[0]
+
+
+def _admitted(verified: Verified, store: Store) -> Admitted:
+    stated = verified.manifest
+    fingerprints = [signer.fingerprint for signer in verified.signers]
+    variants: list[AdmittedVariant] = []
+    for variant in stated.workload.variants:
+        sheet = manifest.sheet_of(stated, variant)
+        files = (sheet, *manifest.files_of(stated, variant))
+        variants.append(AdmittedVariant(variant.name, sheet.sha256, files))
+    return Admitted(
+        spec=manifest.spec_of(stated, fingerprints),
+        manifest=stated,
+        signers=tuple(signer.name for signer in verified.signers),
+        signatures=verified.signatures,
+        variants=tuple(variants),
+        store=store,
+    )
+
+
+def _trust(rt: Runtime) -> Trust:
+    with rt.ledger.read() as tx:
+        return Trust(signers.accepted(tx), frozenset(), signing.read_signature)
+
+
+def _accepted_if_any(rt: Runtime) -> dict[str, Signer]:
+    """Tell who is accepted, for names to show; nobody is where there is no ledger."""
+    try:
+        with rt.ledger.read() as tx:
+            return signers.accepted(tx)
+    except NoLedger:
+        return {}
+
+
+def _signers_of(package: StoredPackage, accepted: dict[str, Signer]) -> tuple[str, ...]:
+    text = package.manifest.encode()
+    readings: Sequence[SignatureReading] = [
+        signing.read_signature(signature.encode(), text) for signature in package.signatures
+    ]
+    return tuple(
+        sorted(
+            accepted[reading.fingerprint].name
+            for reading in readings
+            if reading.fault is None and reading.fingerprint in accepted
+        )
+    )

@@ -1,0 +1,86 @@
+"""Which packages were verified and stored: their statements, and who signed them.
+
+A row says nothing that its own id and signatures do not prove, so it has no event; the decision
+that placed the package names the id.
+"""
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from sqlalchemy import Row, insert, select, update
+
+from wlctl.ledger.schema import packages
+from wlctl.ledger.store import ReadTx, WriteTx
+from wlctl.model.ids import PackageId
+from wlctl.model.package import Manifest
+
+
+@dataclass(frozen=True, slots=True)
+class StoredPackage:
+    """A package as it was admitted.
+
+    Attributes:
+        manifest: The statement's text, whose sha256 is the id.
+        signatures: Armored; of every signer who was accepted at the newest admission.
+    """
+
+    id: PackageId
+    name: str
+    version: str
+    manifest: str
+    signatures: tuple[str, ...]
+    admitted_at_ms: int
+
+
+def put(tx: WriteTx, manifest: Manifest, signatures: Sequence[str]) -> None:
+    """Remember an admitted package; one that is known keeps its moment and gets the signatures."""
+    known = tx.conn.execute(
+        select(packages.c.signatures).where(packages.c.id == manifest.package_id)
+    ).scalar_one_or_none()
+    text = json.dumps(list(signatures))
+    if known is None:
+        tx.conn.execute(
+            insert(packages).values(
+                id=manifest.package_id,
+                name=manifest.workload.name,
+                version=manifest.workload.version,
+                manifest=manifest.text,
+                signatures=text,
+                admitted_at_ms=tx.now_ms,
+            )
+        )
+    elif known != text:
+        tx.conn.execute(
+            update(packages).where(packages.c.id == manifest.package_id).values(signatures=text)
+        )
+
+
+def ls(tx: ReadTx) -> list[StoredPackage]:
+    """Return all packages, ascending by name, then by admission."""
+    order = (packages.c.name, packages.c.admitted_at_ms, packages.c.id)
+    return [_of(row) for row in tx.conn.execute(select(packages).order_by(*order))]
+
+
+def of_version(tx: ReadTx, name: str, version: str) -> list[StoredPackage]:
+    """Return the packages of this name and version; built twice, there may be several."""
+    query = select(packages).where(packages.c.name == name, packages.c.version == version)
+    return [_of(row) for row in tx.conn.execute(query.order_by(packages.c.id))]
+
+
+def beginning_with(tx: ReadTx, prefix: str) -> list[StoredPackage]:
+    """Return the packages whose id begins so, ascending by id."""
+    query = select(packages).where(packages.c.id.startswith(prefix, autoescape=True))
+    return [_of(row) for row in tx.conn.execute(query.order_by(packages.c.id))]
+
+
+def _of(row: Row[Any]) -> StoredPackage:
+    return StoredPackage(
+        id=PackageId(row.id),
+        name=row.name,
+        version=row.version,
+        manifest=row.manifest,
+        signatures=tuple(json.loads(row.signatures)),
+        admitted_at_ms=row.admitted_at_ms,
+    )
