@@ -27,6 +27,7 @@ class Program:
 
     directory: Path
     environment: Mapping[str, str] = field(default_factory=dict)
+    command: tuple[str, ...] = (sys.executable, "-m", "wlctl")
 
     def run(
         self,
@@ -37,7 +38,7 @@ class Program:
     ) -> subprocess.CompletedProcess[str]:
         """Run it to its end; a variable set to None is not set at all."""
         return subprocess.run(
-            [sys.executable, "-m", "wlctl", *args],
+            [*self.command, *args],
             cwd=self.directory,
             env=self.variables(environment),
             input=stdin,

@@ -1,5 +1,6 @@
 """The command line as a whole: which commands there are, and how failures become exit codes."""
 
+import shutil
 from collections.abc import Sequence
 from typing import Any
 
@@ -30,6 +31,10 @@ COMMANDS = {
     ),
 }
 """Every command: its module, the `App` or function in it, and one line of help."""
+
+
+HELP_COLUMNS = 100
+"""Lines longer than this are hard to read, however wide the terminal is."""
 
 
 class Root(LazyGroup):
@@ -76,7 +81,10 @@ def _run(session: Session) -> int:
     try:
         _check_argv(session.argv)
         command = root()
-        with command.make_context("wlctl", list(session.argv), obj=session) as ctx:
+        width = max(min(shutil.get_terminal_size().columns, HELP_COLUMNS), 24)
+        with command.make_context(
+            "wlctl", list(session.argv), obj=session, terminal_width=width
+        ) as ctx:
             return int(command.invoke(ctx) or ExitCode.DONE)
     except typer.Exit as answer:
         return answer.exit_code

@@ -1,18 +1,20 @@
 """How commands are declared: each takes the global options, and is loaded only when it runs."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from difflib import get_close_matches
 from importlib import import_module
 from typing import Any, NamedTuple
 
 import typer
 from typer.core import TyperCommand, TyperGroup, TyperOption
+from typer.exceptions import TyperException
 
 from wlctl.cli.escape import visible
 from wlctl.cli.options import GLOBAL_OPTIONS, session_of
 from wlctl.errors import UsageError
 
-CONTEXT = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
+CONTEXT = {"help_option_names": ["-h", "--help"]}
 
 
 def _show_help(ctx: typer.Context, _param: TyperOption, wanted: bool) -> None:
@@ -35,6 +37,22 @@ class Command(TyperCommand):
     """A command that takes the global options and meets their mistakes before it does anything."""
 
     checks_settings = True
+
+    def __init__(self, *args: Any, **rest: Any) -> None:
+        super().__init__(*args, **rest)
+        for param in self.params:
+            if param.metavar is None:
+                param.metavar = _metavar(param)
+
+    def collect_usage_pieces(self, ctx: Any) -> list[str]:
+        """Write `NAME` for an argument and `[NAME]` for one that may be left out."""
+        pieces = super().collect_usage_pieces(ctx)
+        return [piece[1:-1] if piece.startswith("{") else piece for piece in pieces]
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Parse, and let every mistake say which command it was made in."""
+        with _placed_in(ctx):
+            return super().parse_args(ctx, args)
 
     def get_params(self, ctx: Any) -> list[Any]:
         """Add the global options to the command's own."""
@@ -71,7 +89,8 @@ class Group(TyperGroup):
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """Answer a group without a command with its help, and the exit code of a usage error."""
-        rest = super().parse_args(ctx, args)
+        with _placed_in(ctx):
+            rest = super().parse_args(ctx, args)
         if not ctx._protected_args and not ctx.resilient_parsing:  # noqa: SLF001 - no public name
             session_of(ctx).streams.aside(ctx.get_help())
             ctx.exit(UsageError.exit_code)
@@ -91,17 +110,41 @@ class Group(TyperGroup):
 
 
 def _format_options(own: list[Any], ctx: Any, formatter: Any) -> None:
-    arguments = [p for p in own if p.param_type_name == "argument"]
-    options = [p for p in own if p.param_type_name == "option"]
-    for title, params in (
-        ("Arguments", arguments),
-        ("Options", [*options, _HELP]),
-        ("Options of every command", list(GLOBAL_OPTIONS)),
-    ):
-        records = [record for p in params if (record := p.get_help_record(ctx)) is not None]
+    sections = {
+        "Arguments": [param for param in own if param.param_type_name == "argument"],
+        "Options": [*(param for param in own if param.param_type_name == "option"), _HELP],
+        "Options of every command": list(GLOBAL_OPTIONS),
+    }
+    for title, params in sections.items():
+        records = [record for param in params if (record := param.get_help_record(ctx)) is not None]
         if records:
             with formatter.section(title):
-                formatter.write_dl(records)
+                # An argument that may be left out shows brackets; the others need no remark.
+                formatter.write_dl(
+                    [(name, about.replace("  [required]", "")) for name, about in records]
+                )
+
+
+_METAVARS = {"int": "N", "int range": "N", "float": "N", "float range": "N", "str": "TEXT"}
+
+
+def _metavar(param: Any) -> str:
+    """Name an argument after itself, and the value of an option after its type."""
+    if param.param_type_name == "argument":
+        return f"{param.name}".upper() + ("..." if param.nargs != 1 else "")
+    if choices := getattr(param.type, "choices", ()):
+        return "|".join(str(getattr(choice, "value", choice)) for choice in choices)
+    kind: str = param.type.name
+    return _METAVARS.get(kind, kind.upper())
+
+
+@contextmanager
+def _placed_in(ctx: Any) -> Iterator[None]:
+    try:
+        yield
+    except TyperException as error:
+        error.ctx = getattr(error, "ctx", None) or ctx  # type: ignore[attr-defined]  # of most kinds
+        raise
 
 
 class App(typer.Typer):

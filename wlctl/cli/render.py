@@ -16,7 +16,7 @@ T = TypeVar("T")
 GAP = "  "
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)  # with slots, `Column[X](…)` fails on Python 3.11
 class Column(Generic[T]):
     """One column of a table, and one key of its JSON.
 

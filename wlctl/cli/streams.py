@@ -120,17 +120,23 @@ class Streams:
             raise _output_failed(error) from error
 
     def _say(self, text: str) -> None:
-        with suppress(OSError):
+        try:
             self.err.write(f"{text}\n")
             self.err.flush()
+        except OSError:
+            _send_nowhere(self.err)
 
     def _leave_out(self) -> None:
-        """Send the rest nowhere, or the interpreter itself would complain at its end."""
         self.reader_gone = True
-        with suppress(OSError, ValueError):
-            nowhere = os.open(os.devnull, os.O_WRONLY | os.O_CLOEXEC)
-            os.dup2(nowhere, self._out.fileno())
-            os.close(nowhere)
+        _send_nowhere(self._out)
+
+
+def _send_nowhere(stream: TextIO) -> None:
+    """Drop what a stream still holds, or the interpreter would fail over it at its end."""
+    with suppress(OSError, ValueError):  # ValueError: it has no descriptor, as in a test
+        nowhere = os.open(os.devnull, os.O_WRONLY | os.O_CLOEXEC)
+        os.dup2(nowhere, stream.fileno())
+        os.close(nowhere)
 
 
 def _nowhere() -> TextIO:

@@ -6,8 +6,8 @@ from datetime import UTC, datetime
 from wlctl.errors import UsageError
 
 _UNITS_S = {"w": 604_800, "d": 86_400, "h": 3_600, "m": 60, "s": 1}
-_DURATION = re.compile(r"(?:\d+(?:\.\d+)?[wdhms])+")
-_PART = re.compile(r"(\d+(?:\.\d+)?)([wdhms])")
+_DURATION = re.compile(r"(?:[0-9]+(?:\.[0-9]+)?[wdhms])+")
+_PART = re.compile(r"([0-9]+(?:\.[0-9]+)?)([wdhms])")
 _SECOND_MS = 1000
 _MOST_S = 100 * 365 * 86_400
 
