@@ -1,17 +1,44 @@
 """What flows hold of a node while a command runs: one method per action, typed both ways."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from types import TracebackType
-from typing import Self
+from typing import BinaryIO, Self, TypeVar
 
-from wlctl.errors import GarbledAnswer
-from wlctl.host import probe, script, transport
-from wlctl.host.answer import Answer, Status
-from wlctl.host.transport import Call, Deadlines, Transport
-from wlctl.model.actions import NodeFacts, RefusalCode, Refused
-from wlctl.model.ids import InstallationId
+from wlctl.errors import GarbledAnswer, Indeterminate, InvalidFile
+from wlctl.host import outcome, probe, script, transport
+from wlctl.host.answer import ANSWER_MAX_BYTES, Answer, Status
+from wlctl.host.transport import CHUNK_BYTES, Call, Deadlines, Transport
+from wlctl.model.actions import (
+    Launched,
+    LogTail,
+    NodeFacts,
+    NodeStatus,
+    Placed,
+    PlaceRequest,
+    Refused,
+    StartRequest,
+    Stopped,
+    StopRequest,
+    Unloaded,
+    UnloadRequest,
+)
+from wlctl.model.ids import InstallationId, InstanceId
 from wlctl.model.node import Address, TransportKind
+
+Told = TypeVar("Told")
+
+STATUS_MAX_BYTES = 16 << 20
+
+STATUS_LINE_BYTES = 4096
+
+LOG_MAX_BYTES = 256 * 1024
+
+ENCODED_GROWTH = 3
+"""Percent-encoding makes at most so many bytes of one."""
+
+SHEET_GRACE_S = 600.0
+"""How long a stop is waited for when only the launch sheet on the node knows its grace."""
 
 
 def connect(
@@ -78,20 +105,168 @@ class NodeSession:
         found = self._run("facts", ("installation", installation))
         return found if isinstance(found, Refused) else probe.read(found)
 
-    def _run(self, action: str, *params: tuple[str, str]) -> Answer | Refused:
-        call = Call(action, script.text(action), params)
+    def offer(self, sha256s: Sequence[str]) -> tuple[str, ...] | Refused:
+        """Ask which of these files the node's store lacks; in the order given."""
+        found = self._run("offer", *(("sha256", sha256) for sha256 in sha256s))
+        if isinstance(found, Refused):
+            return found
+        lacking = {field for line in found.all("missing") for field in line.fields}
+        return tuple(sha256 for sha256 in sha256s if sha256 in lacking)
+
+    def receive(self, sha256: str, size_bytes: int, data: BinaryIO) -> Refused | None:
+        """Put one file of exactly `size_bytes` into the node's store, which checks its hash.
+
+        A store file changes nothing that runs, so this is safe to repeat and never indeterminate.
+        """
+        chunks = _chunks(data, size_bytes)
+        found = self._run("receive", ("sha256", sha256), data=chunks, data_bytes=size_bytes)
+        return found if isinstance(found, Refused) else None
+
+    def place(self, request: PlaceRequest) -> Placed | Launched | Refused:
+        """Verify and stage an instance, and start its first generation unless told not to."""
+        found = self._run(
+            "place",
+            ("installation", request.installation),
+            ("instance", request.instance),
+            ("name", request.name),
+            ("node", request.node),
+            ("decision", request.decision),
+            ("number", str(request.number)),
+            ("generation", str(request.generation)),
+            ("fence", str(request.fence)),
+            ("package", request.package),
+            ("sheet", request.sheet),
+            ("deadline", str(request.deadline_ms)),
+            ("start", "yes" if request.start else "no"),
+            *(("env", f"{name}={value}") for name, value in request.env),
+            *(("arg", arg) for arg in request.args),
+            mutates=True,
+        )
+        return found if isinstance(found, Refused) else self._told(outcome.placed, found)
+
+    def start(self, request: StartRequest) -> Launched | Refused:
+        """Start a further generation of what was placed."""
+        found = self._run(
+            "start",
+            ("installation", request.installation),
+            ("instance", request.instance),
+            ("number", str(request.number)),
+            ("generation", str(request.generation)),
+            ("fence", str(request.fence)),
+            ("package", request.package),
+            ("deadline", str(request.deadline_ms)),
+            mutates=True,
+        )
+        return found if isinstance(found, Refused) else self._told(outcome.launched, found)
+
+    def stop(self, request: StopRequest) -> Stopped | Refused:
+        """Close and end every generation of an instance, and read what is left of each."""
+        found = self._end("stop", request)
+        return found if isinstance(found, Refused) else self._told(outcome.stopped, found)
+
+    def unload(self, request: UnloadRequest) -> Unloaded | Refused:
+        """Stop an instance and remove what it had on the node."""
+        purge = ("purge", "yes" if request.purge else "no")
+        found = self._end("unload", request, purge)
+        return found if isinstance(found, Refused) else self._told(outcome.unloaded, found)
+
+    def status(self, installation: InstallationId) -> NodeStatus | Refused:
+        """Read everything of one installation on the node: readings, not proofs."""
+        found = self._run(
+            "status", ("installation", installation), answer_max_bytes=STATUS_MAX_BYTES
+        )
+        return found if isinstance(found, Refused) else outcome.status(found)
+
+    def logs(
+        self,
+        installation: InstallationId,
+        instance: InstanceId,
+        *,
+        generation: int = 0,
+        lines: int = 100,
+        max_bytes: int = LOG_MAX_BYTES,
+    ) -> LogTail | Refused:
+        """Read the end of a generation's output.
+
+        Args:
+            generation: 0 for the one launched last.
+            lines: At most so many, and at most `max_bytes` of them.
+        """
+        found = self._run(
+            "logs",
+            ("installation", installation),
+            ("instance", instance),
+            ("generation", str(generation)),
+            ("lines", str(lines)),
+            ("bytes", str(max_bytes)),
+            answer_max_bytes=ENCODED_GROWTH * max_bytes + STATUS_LINE_BYTES,
+        )
+        return found if isinstance(found, Refused) else outcome.log_tail(found)
+
+    def _end(
+        self, verb: str, request: StopRequest | UnloadRequest, *more: tuple[str, str]
+    ) -> Answer | Refused:
+        grace_ms = request.grace_ms
+        grace = () if grace_ms is None else (("grace", str(grace_ms)),)
+        return self._run(
+            "stop",
+            ("verb", verb),
+            ("installation", request.installation),
+            ("instance", request.instance),
+            ("number", str(request.number)),
+            ("generation", str(request.generation)),
+            *grace,
+            *more,
+            mutates=True,
+            extra_s=SHEET_GRACE_S if grace_ms is None else grace_ms / 1000,
+        )
+
+    def _told(self, read: Callable[[Answer], Told], found: Answer) -> Told:
+        """Read the answer of a mutation: one that cannot be read leaves open what was done."""
+        try:
+            return read(found)
+        except GarbledAnswer as failure:
+            raise Indeterminate(
+                f"the node's answer to a change cannot be read: {failure.message}",
+                hint="run `wlctl reconcile`: it settles what happened",
+            ) from failure
+
+    def _run(
+        self,
+        action: str,
+        *params: tuple[str, str],
+        mutates: bool = False,
+        data: Iterable[bytes] = (),
+        data_bytes: int = 0,
+        answer_max_bytes: int = ANSWER_MAX_BYTES,
+        extra_s: float = 0.0,
+    ) -> Answer | Refused:
+        call = Call(
+            action,
+            script.text(action),
+            params,
+            mutates=mutates,
+            data=data,
+            data_bytes=data_bytes,
+            answer_max_bytes=answer_max_bytes,
+            extra_s=extra_s,
+        )
         found = transport.run(self._way, call, nonce=self._nonce(), deadlines=self._deadlines)
-        return refusal(found) if found.status is Status.REFUSED else found
+        if found.status is not Status.REFUSED:
+            return found
+        return self._told(outcome.refusal, found) if mutates else outcome.refusal(found)
 
 
-def refusal(found: Answer) -> Refused:
-    """Read why the node refused.
+def _chunks(data: BinaryIO, size_bytes: int) -> Iterator[bytes]:
+    """Read exactly `size_bytes`.
 
     Raises:
-        GarbledAnswer: It gives no known code.
+        InvalidFile: There are fewer.
     """
-    try:
-        code = RefusalCode(found.text("code"))
-    except ValueError:
-        raise GarbledAnswer(f"an unknown refusal: {found.text('code')[:40]!r}") from None
-    return Refused(code, found.text("detail"))
+    left = size_bytes
+    while left:
+        chunk = data.read(min(left, CHUNK_BYTES))
+        if not chunk:
+            raise InvalidFile("a file became shorter while it was sent")
+        left -= len(chunk)
+        yield chunk

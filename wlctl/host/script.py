@@ -5,13 +5,25 @@ from pathlib import Path
 
 _ACTIONS = Path(__file__).parent / "actions"
 
+_GENERATION = ("state", "tools", "process", "sheet", "fence", "end", "launch")
+
 _PARTS: dict[str, tuple[str, ...]] = {
     "facts": ("state", "tools", "facts"),
+    "offer": ("state", "offer"),
+    "receive": ("state", "receive"),
+    "place": (*_GENERATION, "release", "place"),
+    "start": (*_GENERATION, "start"),
+    "stop": ("state", "tools", "process", "sheet", "fence", "end", "release", "stop"),
+    "status": ("state", "process", "fence", "status"),
+    "logs": ("state", "fence", "logs"),
 }
 """Action to the files it is made of, after the prelude, in this order."""
 
-_CARRIED: dict[str, tuple[tuple[str, str], ...]] = {}
-"""Action to the programs it leaves on the node: variable and file."""
+_CARRIED: dict[str, tuple[tuple[str, tuple[str, ...]], ...]] = {
+    "place": (("INIT", ("codec", "init")),),
+    "start": (("INIT", ("codec", "init")),),
+}
+"""Action to the programs it leaves on the node: variable, and the files each is made of."""
 
 ACTIONS = tuple(_PARTS)
 
@@ -22,9 +34,18 @@ def text(action: str) -> bytes:
 
     The closing line comes last, so a text that was cut anywhere is a syntax error and nothing else.
     """
-    carried = [f"{name}={_quoted(_source(part))}" for name, part in _CARRIED.get(action, ())]
-    body = [_source("prelude"), *carried, *map(_source, _PARTS[action])]
-    return "\n".join(["{", *body, "exit", "}", ""]).encode("ascii")
+    carried = [f"{name}={_quoted(_group(parts))}" for name, parts in _CARRIED.get(action, ())]
+    sources = map(_source, ("prelude", "codec", *_PARTS[action]))
+    body = [next(sources), *carried, *sources]
+    return _wrapped(body).encode("ascii")
+
+
+def _group(parts: tuple[str, ...]) -> str:
+    return _wrapped([_source(part) for part in parts])
+
+
+def _wrapped(body: list[str]) -> str:
+    return "\n".join(["{", *body, "exit", "}", ""])
 
 
 def _source(part: str) -> str:
@@ -32,4 +53,4 @@ def _source(part: str) -> str:
 
 
 def _quoted(program: str) -> str:
-    return "'" + program.replace("'", "'\\''") + "\n'"
+    return "'" + program.replace("'", "'\\''") + "'"

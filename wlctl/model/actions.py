@@ -168,7 +168,7 @@ class StopRequest:
 
 @dataclass(frozen=True, slots=True)
 class UnloadRequest:
-    """Stop an instance and remove it, its kept data only with `purge`; fields as in `StopRequest`."""
+    """Stop an instance and remove it, kept data only with `purge`; fields as in `StopRequest`."""
 
     installation: InstallationId
     instance: InstanceId

@@ -21,7 +21,10 @@ class Liveliness(StrEnum):
     NONE = "none"
     """It was never recorded."""
     ALIVE = "alive"
+    """Of the recorded start time and boot; a zombie counts while another thread of it runs."""
     GONE = "gone"
+    UNKNOWN = "unknown"
+    """It was recorded under another boot: its pid says nothing here."""
 
 
 class CgroupEnd(StrEnum):
@@ -51,6 +54,7 @@ class Readings:
         recorded: The launch record was whole; a torn or empty one proves nothing.
         boot_id: The node's boot at the reading.
         recorded_boot_id: The boot the launch record names; empty without one.
+        containment: As it was launched; None where no whole record says.
         ctl: The cgroup of init and waiter.
         limit: The cgroup of the workload.
         uid: The uid of its own, or None where it runs under the login's.
@@ -66,7 +70,7 @@ class Readings:
     recorded: bool
     boot_id: str
     recorded_boot_id: str
-    containment: Containment
+    containment: Containment | None
     leader: Liveliness
     init: Liveliness
     ctl: CgroupEnd

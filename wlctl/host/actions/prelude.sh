@@ -30,34 +30,6 @@ unclean() { # CODE TEXT: it failed, and something may be left
 	finish unclean
 }
 
-enc() { # TEXT -> e: percent-encoded
-	case $1 in
-	*[!A-Za-z0-9._~/:=,@+-]*) e=$(printf '%s' "$1" | od -An -v -tx1 | tr -d ' \n' | sed 's/../%&/g') ;;
-	*) e=$1 ;;
-	esac
-}
-dec() { # ENCODED -> d: fails on a bad escape and on NUL
-	d=$1
-	case $d in *%*) ;; *) return 0 ;; esac
-	d_o=
-	while :; do
-		case $d in *%*) ;; *) break ;; esac
-		d_o=$d_o${d%%\%*}
-		d=${d#*%}
-		d_h=${d%"${d#??}"}
-		d=${d#??}
-		case $d_h in
-		00) return 1 ;;
-		[0-9A-Fa-f][0-9A-Fa-f]) ;;
-		*) return 1 ;;
-		esac
-		d_v=$((0x$d_h))
-		d_o="$d_o\\0$((d_v / 64))$((d_v / 8 % 8))$((d_v % 8))"
-	done
-	d=$(printf '%b.' "$d_o$d")
-	d=${d%.}
-}
-
 is_id() { # what may become part of a path
 	case $1 in '' | [!a-z0-9]* | *[!a-z0-9._-]* | *..*) return 1 ;; esac
 	[ "${#1}" -le 128 ]
@@ -98,7 +70,8 @@ request() { # read parameters, each given to `param KEY VALUE`; data, if any, st
 	IFS=$nl
 	for r_kv in $r; do
 		unset IFS
-		dec "${r_kv#* }" || refuse invalid_request 'a parameter is not encoded'
+		raw=${r_kv#* }
+		dec "$raw" || refuse invalid_request 'a parameter is not encoded'
 		param "${r_kv%% *}" "$d"
 	done
 	unset IFS

@@ -1,9 +1,34 @@
 # shellcheck shell=sh
 # State files: written whole, synced, renamed; a whole line ends in ` .`, and what does not is torn.
-put() { # FILE WORD...: one line; the caller holds the lock, or FILE is its own
+may_spend=no # whether what ends things may give back the reserve, when the disk is full
+put() { # FILE WORD...: one line
 	p_f=$1
 	shift
-	printf '%s .\n' "$*" | dd of="$p_f.n" conv=fsync 2>/dev/null 7>&- && mv -T "$p_f.n" "$p_f" 7>&-
+	put_bytes "$p_f" "$* .$nl"
+}
+put_text() { # FILE TEXT: lines; the last one says that it is whole
+	put_bytes "$1" "$2${nl}end$nl"
+}
+put_bytes() { # the caller holds the lock, or FILE is its own
+	if put_once "$1" "$2"; then return 0; fi
+	if [ "$may_spend" = no ] || [ ! -e "$S/reserve" ]; then return 1; fi
+	rm -f "$S/reserve" 7>&-
+	put_once "$1" "$2"
+}
+put_once() {
+	printf '%s' "$2" | dd of="$1.n" conv=fsync 2>/dev/null 7>&- && mv -T "$1.n" "$1" 7>&-
+}
+get_text() { # FILE -> text: as get, without the last line
+	text=
+	[ -e "$1" ] || return 1
+	text=$(cat "$1" 2>/dev/null 7>&-) || return 2
+	case $text in
+	*"${nl}end") text=${text%"${nl}end"} ;;
+	*)
+		text=
+		return 2
+		;;
+	esac
 }
 get() { # FILE -> g: 0 whole, 1 there is none, 2 torn
 	g=
@@ -28,10 +53,15 @@ field() { # N LINE -> f: a word of a line
 	}
 }
 state_dir() { # make it, once
-	[ -d "$S" ] || mkdir -p "$S" 2>/dev/null || return 1
-	[ -e "$S/format" ] || { chmod 711 "$S" && put "$S/format" 'wlctl-state 1'; } || return 1
-	[ -d "$S/store" ] || mkdir "$S/store" 2>/dev/null || [ -d "$S/store" ]
-	chmod 711 "$S/store"
+	made_dir "$S" || return 1
+	[ -e "$S/format" ] || put "$S/format" 'wlctl-state 1' || return 1
+	made_dir "$S/store" || return 1
+	if [ ! -e "$S/reserve" ]; then
+		dd if=/dev/zero of="$S/reserve" bs=65536 count=1 conv=fsync 2>/dev/null || :
+	fi
+}
+made_dir() { # DIR: every user may pass through it, and only its owner may look
+	[ -d "$1" ] || (umask 066 && exec mkdir -p "$1" 2>/dev/null 7>&-)
 }
 lock() { # SECONDS: over all installations; its descriptor is closed in every program that is run
 	true 2>/dev/null >>"$S/lock" || refuse resources "$S cannot be written"

@@ -1,5 +1,16 @@
 # shellcheck shell=sh
 # What the node can do, by trying it; remembered for one boot.
+where() { # NAME -> w: its absolute path; a standalone busybox shell prefers its own applets
+	w=$1
+	IFS=:
+	for w_d in $PATH; do
+		if [ -x "$w_d/$1" ]; then
+			w=$w_d/$1
+			break
+		fi
+	done
+	unset IFS
+}
 mounts() { # -> cg2 (where cgroup v2 is mounted, or empty), state_fs (type of the state's file system)
 	cg2= state_fs= m_best=
 	while read -r _ _ _ m_root m_at m_rest; do

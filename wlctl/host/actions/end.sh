@@ -1,0 +1,223 @@
+# shellcheck shell=sh
+# Ending generations: close first, read, ask, kill only what is left, and take the cgroups away.
+# shellcheck disable=SC2154 # the action's parameters, and what the other parts read
+uid_left() { # UID -> left: processes of it outside the instance's other generations; - when not seen
+	left=-
+	printf 'Uid:\t%s\n' "$1" >"$G/uid" 2>/dev/null || return 0
+	u_all=$(grep -l -E "^Uid:.*[[:space:]]$1([[:space:]]|\$)" "$G/uid" /proc/[0-9]*/status 2>/dev/null 7>&-)
+	# the scan must have found the line that was put there for it
+	case $nl$u_all$nl in *"$nl$G/uid$nl"*) left=0 ;; *) return 0 ;; esac
+	for u_p in $u_all; do
+		case $u_p in /proc/*) ;; *) continue ;; esac
+		u_p=${u_p#/proc/}
+		if still_left "${u_p%/status}"; then left=$((left + 1)); fi
+	done
+}
+still_left() { # PID: it runs, and no other generation of the instance holds it
+	t_st=
+	{ IFS= read -r t_st <"/proc/$1/stat"; } 2>/dev/null || return 1
+	t_pid=$1
+	t_st=${t_st##*") "}
+	# shellcheck disable=SC2086 # columns
+	set -- $t_st
+	case $1 in Z | X) [ "${18}" -gt 1 ] || return 1 ;; esac
+	{
+		while IFS=: read -r t_k _ t_v; do
+			[ "$t_k" = 0 ] || continue
+			case $t_v in
+			*"/$installation/$iid/limit/g$gen" | *"/$installation/$iid/limit/g$gen/"*) ;;
+			*"/$installation/$iid/limit/g"[1-9]*) return 1 ;;
+			esac
+		done <"/proc/$t_pid/cgroup"
+	} 2>/dev/null
+	return 0
+}
+close_generation() { # under the lock; afterwards nothing of it can be launched any more
+	if [ -e "$G/open" ]; then
+		mv -T "$G/open" "$G/closed" 2>/dev/null 7>&-
+	elif [ ! -e "$G/closed" ]; then
+		made_dir "$G" && put "$G/closed" never
+	fi
+	[ -e "$G/closed" ]
+}
+kill_below() { # DIR PIDS_TOO: depth first
+	set +f
+	for k_d in "$1"/*/; do
+		if [ -d "$k_d" ]; then kill_below "${k_d%/}" "$2"; fi
+	done
+	set -f
+	{ echo 1 >"$1/cgroup.kill"; } 2>/dev/null
+	# cgroup.kill misses a process whose main thread has exited, and old kernels lack it
+	[ "$2" = yes ] || return 0
+	for k_f in cgroup.procs cgroup.threads; do
+		{
+			while read -r k_p; do
+				[ "$k_p" = 0 ] || kill -s KILL "$k_p"
+			done <"$1/$k_f"
+		} 2>/dev/null && break
+	done
+	return 0
+}
+rmdir_below() { # DIR: depth first, itself last
+	set +f
+	for m_d in "$1"/*/; do
+		if [ -d "$m_d" ]; then rmdir_below "${m_d%/}"; fi
+	done
+	set -f
+	rmdir "$1" 2>/dev/null 7>&-
+}
+end_cgroup() { # DIR INODE PARENT_INODE -> c: removed, missing, missing-unknown, occupied or foreign
+	if [ ! -d "$1" ]; then
+		inode "${1%/*}"
+		c=missing-unknown
+		# only cgroup v2 has this file, and a parent with its recorded inode is the recorded parent
+		if [ "$i" = "$3" ] && [ -e "${1%/*}/cgroup.events" ]; then c=missing; fi
+		return 0
+	fi
+	inode "$1"
+	c=foreign
+	[ "$i" = "$2" ] || return 0
+	uptime
+	c_end=$((t + 5000))
+	c_pids=no
+	while :; do
+		# the rmdir that succeeds is the proof: it is atomic with emptiness, and nothing can enter
+		if rmdir_below "$1"; then
+			c=removed
+			return 0
+		fi
+		if [ ! -d "$1" ]; then
+			c=missing
+			return 0
+		fi
+		kill_below "$1" "$c_pids"
+		c_pids=yes
+		uptime
+		if [ "$t" -ge "$c_end" ]; then
+			c=occupied
+			return 0
+		fi
+		nap
+	done
+}
+ask_leader() { # SIGNAL: -> asked: the generations whose leader was alive to hear it
+	load_record "$G"
+	life "$r_leader" "$r_leader_start" "$r_boot"
+	[ "$l" = alive ] || return 0
+	kill -s "$1" "$r_leader" 2>/dev/null
+	asked="$asked $gen "
+}
+end_generation() { # DEADLINE: after close_generation and ask_leader; -> how, and the readings e_*
+	load_record "$G"
+	how=
+	[ -z "$r_leader" ] || how=exited
+	case $asked in *" $gen "*)
+		how=stopped
+		while alive "$r_leader" "$r_leader_start"; do
+			uptime
+			if [ "$t" -ge "$1" ]; then
+				how=killed
+				break
+			fi
+			nap
+		done
+		;;
+	esac
+	if [ "$r_boot" != "$boot" ]; then how=; fi
+	if get "$G/ended"; then
+		how=${g%% *}
+		[ "$how" != never ] || how=
+	fi
+	life "$r_init" "$r_init_start" "$r_boot"
+	if [ "$l" = alive ]; then
+		# a leader that left takes init with it, and the kernel ends what was in its namespace
+		uptime
+		z_end=$((t + 300))
+		while [ "$how" != killed ] && alive "$r_init" "$r_init_start"; do
+			uptime
+			[ "$t" -lt "$z_end" ] || break
+			nap
+		done
+		if alive "$r_init" "$r_init_start"; then kill -s KILL "$r_init" 2>/dev/null; fi
+	fi
+	end_cgroups
+	read_end
+}
+end_cgroups() { # -> e_ctl, e_limit; ctl first: processes only ever move from there to limit
+	e_ctl=none e_limit=none
+	if [ "$r_state" = whole ]; then
+		end_cgroup "$r_cg/ctl/g$gen" "$r_ctl" "$r_ctl_up"
+		e_ctl=$c
+		end_cgroup "$r_cg/limit/g$gen" "$r_limit" "$r_limit_up"
+		e_limit=$c
+		return 0
+	fi
+	# nothing was recorded: what a launch that was cut left can only be empty directories
+	for c_w in ctl limit; do
+		c_d=${cg:-/nonexistent}/$installation/$iid/$c_w/g$gen
+		c=none
+		if [ -d "$c_d" ] && ! rmdir_below "$c_d"; then c=occupied; fi
+		[ "$c_w" = ctl ] && e_ctl=$c || e_limit=$c
+	done
+}
+read_end() { # -> e_leader, e_init, left, x, t
+	left=-
+	uptime
+	z_end=$((t + 2000))
+	while :; do
+		life "$r_leader" "$r_leader_start" "$r_boot"
+		e_leader=$l
+		life "$r_init" "$r_init_start" "$r_boot"
+		e_init=$l
+		if [ "$r_uid" != - ]; then uid_left "$r_uid"; fi
+		# what was killed a moment ago may not have gone yet
+		case "$e_leader $e_init $left" in *alive* | *' '[1-9]*) ;; *) break ;; esac
+		uptime
+		[ "$t" -lt "$z_end" ] || break
+		nap
+	done
+	exit_of "$G"
+	uptime
+}
+is_clean() { # whether these readings leave nothing; what is released for it is only this directory
+	case "$r_state $r_boot" in
+	"whole $boot")
+		case $e_ctl in removed | missing) ;; *) return 1 ;; esac
+		case $e_limit in removed | missing) ;; *) return 1 ;; esac
+		case $e_leader$e_init in *alive* | *unknown*) return 1 ;; esac
+		[ "$r_uid" = - ] || [ "$left" = 0 ]
+		;;
+	'none '*) [ "$e_ctl$e_limit" = nonenone ] ;;
+	*) return 1 ;;
+	esac
+}
+answer_end() {
+	e_closed=no
+	[ ! -e "$G/closed" ] || e_closed=yes
+	reading="generation $gen closed=$e_closed record=$r_state boot=$boot recorded_boot=${r_boot:--}"
+	reading="$reading containment=${r_containment:--} leader=$e_leader init=$e_init ctl=$e_ctl"
+	reading="$reading limit=$e_limit inode=${r_limit:--} uid=$r_uid left=$left how=${how:--} exit=$x at=$t"
+	answer "$reading"
+}
+end_all() { # GENERATIONS GRACE_MS SIGNAL -> clean, readings: all of them, side by side
+	clean=yes asked='' readings=
+	for gen in $1; do
+		G=$D/g$gen
+		ask_leader "$3"
+	done
+	uptime
+	deadline=$((t + $2))
+	for gen in $1; do
+		G=$D/g$gen
+		end_generation "$deadline"
+		answer_end
+		readings="$readings$reading$nl"
+		if is_clean; then
+			[ -e "$G/ended" ] || put "$G/ended" "${how:-never} $t"
+			rm -rf "${G:?}/tmp" "$G/work" "$G/data" "$G/fifo" "$G/init.sh" "$G/launch" "$G/waiter" \
+				"$G/uid" 2>/dev/null
+		else
+			clean=no
+		fi
+	done
+}

@@ -1,0 +1,53 @@
+# shellcheck shell=sh
+# The fence: an operation's number grows with each, and the node does nothing for a lower one.
+# shellcheck disable=SC2154 # the action's parameters
+instance_paths() {
+	is_id "$installation" || refuse invalid_request 'installation is not an id'
+	is_id "$iid" || refuse invalid_request 'instance is not an id'
+	is_number "$number" && [ "$number" -gt 0 ] || refuse invalid_request 'number is not a number from 1'
+	I=$S/$installation
+	D=$I/instances/$iid
+	kept=$I/kept/$iid
+}
+read_number() { # -> have (0 for none, - when torn), have_verb
+	have_verb=
+	get "$D/opnum"
+	case $? in
+	0)
+		have=${g%% *}
+		have_verb=${g#* }
+		is_number "$have" || have=-
+		;;
+	1) have=0 ;;
+	*) have=- ;;
+	esac
+}
+fence() { # VERB, under the lock -> same: yes when this very operation was accepted before
+	same=no
+	read_number
+	if [ "$have" = - ]; then
+		case $1 in stop | unload) return 0 ;; esac
+		refuse verify "the operation number of $iid is damaged on the node"
+	fi
+	[ "$number" -ge "$have" ] || refuse superseded "operation $number came after $have"
+	[ "$number" != "$have" ] || {
+		same=yes
+		[ "$have_verb" = "$1" ] || refuse invalid_request "operation $number is a $have_verb"
+	}
+}
+accept() { # VERB DESIRED, under the lock: from here on a lower number is refused
+	made_dir "$D" && put "$D/opnum" "$number $1" && put "$D/desired" "$2"
+}
+still_ours() { # under the lock: no later operation was accepted meanwhile
+	read_number
+	[ "$have" = "$number" ]
+}
+in_time() { # a request that was on its way for too long does nothing
+	is_number "$deadline" || refuse invalid_request 'deadline is not a number'
+	uptime
+	[ "$t" -le "$deadline" ] || refuse clock "the request arrived $((t - deadline)) ms after its deadline"
+}
+refuse_departed() {
+	[ ! -e "$I/departed/$iid" ] || refuse superseded "$iid was unloaded from this node"
+}
+refuse_problem() { refuse "${problem%% *}" "${problem#* }"; }

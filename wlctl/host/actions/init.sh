@@ -1,0 +1,163 @@
+# shellcheck shell=sh
+# init.sh MODE DIR: what runs a generation and stays with it, in these modes:
+#   enter   joins the cgroup, then the namespaces
+#   init    is PID 1 of the generation: when the leader is gone it ends, and the kernel ends the rest
+#   waiter  starts the leader, recorded before its first instruction, and writes how it ended
+#   resume  is init again, after a fork failed
+# fd 8 is the FIFO between waiter and init, fd 9 the node's own /proc. Once the leader runs, nothing
+# here forks where the shell can wait without it.
+set -fu
+umask 077
+mode=$1 G=$2
+ctl='' limit='' containment='' uid='' nproc='' tick='' ish='' private='' setsid='' setpriv='' unshare=''
+cd "$G" || exit 125
+load() { # the launch file: header, then variables and arguments in order
+	l_whole=no
+	while read -r k v; do
+		case $k in
+		env | arg) continue ;;
+		end) l_whole=yes ;;
+		*) dec "$v" || exit 125 ;;
+		esac
+		case $k in
+		ctl) ctl=$d ;;
+		limit) limit=$d ;;
+		containment) containment=$d ;;
+		uid) uid=$d ;;
+		nproc) nproc=$d ;;
+		tick) tick=$d ;;
+		ish) ish=$d ;;
+		private) private=$d ;;
+		setsid) setsid=$d ;;
+		setpriv) setpriv=$d ;;
+		unshare) unshare=$d ;;
+		esac
+	done <launch
+	[ "$l_whole" = yes ] || exit 125
+}
+own() { # -> o_pid, o_start: of this very process, as the node numbers it; no fork
+	IFS= read -r o_st </proc/self/fd/9/self/stat || return 1
+	o_pid=${o_st%% *}
+	o_st=${o_st##*") "}
+	# shellcheck disable=SC2086 # columns
+	set -- $o_st
+	o_start=${20}
+}
+centiseconds() { # -> t: of this boot
+	read -r t _ </proc/self/fd/9/uptime
+	t=${t%.*}${t#*.}
+}
+ended() { # STATUS: over a line made at launch, so that neither a full disk nor a failed fork loses it
+	centiseconds
+	printf '%-62s.\n' "exit $1 ${t#"${t%%[!0]*}"}" 1<>exit
+}
+
+enter() {
+	# A generation that was closed has lost its cgroup: this is the last fence before it runs.
+	echo 0 2>/dev/null >"$ctl/cgroup.procs" || exit 125
+	[ -e open ] || exit 125
+	exec 9</proc 8<>fifo
+	# shellcheck disable=SC2086 # the words that start the shell
+	case $containment in
+	isolated) exec "$unshare" --pid --fork --mount-proc --ipc $ish "$G/init.sh" init "$G" ;;
+	cgroup-ns) exec "$unshare" --user --map-root-user --pid --fork --mount-proc --ipc $ish "$G/init.sh" init "$G" ;;
+	*) exec $ish "$G/init.sh" waiter "$G" ;;
+	esac
+}
+
+private_places() { # so that nothing of the uid stays in a directory that everybody may write
+	[ "$private" = yes ] || return 0
+	mount --bind tmp /tmp && mount --bind tmp /var/tmp || return 1
+	if [ -d /run/lock ]; then mount --bind tmp /run/lock || return 1; fi
+	if [ -d /dev/shm ]; then
+		mount -t tmpfs -o size=64m,mode=1777,nosuid,nodev tmpfs /dev/shm || return 1
+	fi
+}
+start_waiter() {
+	own || exit 125
+	printf 'init %s %s .\n' "$o_pid" "$o_start" >>record || exit 125
+	private_places || exit 125
+	# shellcheck disable=SC2086 # the words that start the shell
+	"$setsid" -f $ish "$G/init.sh" waiter "$G" || exit 125
+}
+watch() { # until the leader's end is written, or the waiter is gone
+	w=
+	trap : CHLD TERM
+	# shellcheck disable=SC2086 # the words that start the shell
+	[ "$tick" = 'read' ] || trap 'exec $ish "$G/init.sh" resume "$G"' EXIT
+	while :; do
+		k=
+		read -r k _ <exit
+		[ "$k" != exit ] || break
+		if [ -z "$w" ]; then
+			m=
+			{ read -r w m <waiter; } 2>/dev/null
+			[ "$m" = . ] || w=
+		fi
+		if [ -n "$w" ] && [ ! -d "/proc/$w" ]; then break; fi
+		if [ "$tick" = 'read' ]; then
+			jobs >/dev/null 2>&1 # takes in the dead that were left to PID 1
+			# shellcheck disable=SC3045 # only where the shell was seen to have it
+			read -t 1 -r k <&8
+		else
+			sleep 1 &
+			wait "$!"
+		fi
+	done
+	trap - EXIT
+	kill -9 -1
+}
+
+wait_for_leader() {
+	trap : TERM
+	printf '%s .\n' "$$" >waiter
+	set --
+	while read -r k v; do
+		case $k in
+		env)
+			dec "$v" || exit 125
+			set -- "$@" "$d"
+			;;
+		arg)
+			dec "$v" || exit 125
+			set -- "$@" "$d"
+			;;
+		esac
+	done <launch
+	(
+		trap - TERM
+		own && echo 0 2>/dev/null >"$limit/cgroup.procs" || exit 125
+		printf 'leader %s %s .\n' "$o_pid" "$o_start" >>record || exit 125
+		cd work || exit 125
+		ulimit -c 0
+		ulimit -n 4096 2>/dev/null
+		ulimit -u "$nproc" 2>/dev/null || ulimit -p "$nproc" 2>/dev/null
+		exec 8>&- 9>&- </dev/null >>../out 2>&1
+		case $containment in
+		isolated)
+			exec "$setsid" "$setpriv" --reuid="$uid" --regid="$uid" --clear-groups --no-new-privs \
+				--bounding-set=-all --inh-caps=-all env -i "$@"
+			;;
+		cgroup-ns)
+			exec "$setsid" "$setpriv" --reuid=0 --regid=0 --keep-groups --no-new-privs \
+				--bounding-set=-all --inh-caps=-all env -i "$@"
+			;;
+		*) exec "$setsid" "$setpriv" --no-new-privs env -i "$@" ;;
+		esac
+	)
+	ended "$?"
+	case $containment in isolated | cgroup-ns) echo x >&8 ;; esac
+}
+
+load
+# PID 1 ends everything it can reach: it must be the first of a namespace of its own.
+case $mode in init | resume) [ "$$" = 1 ] || exit 125 ;; esac
+case $mode in
+enter) enter ;;
+init)
+	start_waiter
+	watch
+	;;
+resume) watch ;;
+waiter) wait_for_leader ;;
+esac

@@ -1,0 +1,252 @@
+# shellcheck shell=sh
+# Starting generation `gen` of instance `iid`: under the lock up to the moment it is on its own.
+# shellcheck disable=SC2154 # the action's parameters, and what the other parts read
+launch_env() { # -> run_dir, data_dir, vars: what the process is given
+	if [ "$s_data" = keep ]; then data_dir=$D/data; else data_dir=$G/data; fi
+	tmp_dir=$G/tmp private=no
+	case $way_in in isolated | cgroup-ns)
+		# a state directory below a shared place would be covered by the private one
+		case $S/ in /tmp/* | /var/tmp/* | /dev/shm/* | /run/lock/*) ;; *) private=yes tmp_dir=/tmp ;; esac
+		;;
+	esac
+	vars=$nl
+	given PATH /usr/local/bin:/usr/bin:/bin
+	given WLCTL_NAME "$name"
+	given WLCTL_INSTANCE "$iid"
+	given WLCTL_NODE "$node"
+	given WLCTL_GENERATION "$gen"
+	given WLCTL_FENCE "$fence_no"
+	given WLCTL_RUN_DIR "$run_dir"
+	given WLCTL_DATA_DIR "$data_dir"
+	given TMPDIR "$tmp_dir"
+	given HOME "$data_dir"
+	l_first=yes
+	IFS=$nl
+	for l_p in $ports; do
+		unset IFS
+		[ "$l_first" = no ] || given PORT "${l_p#* }"
+		l_first=no
+		given "PORT_$(printf '%s' "${l_p%% *}" | tr 'a-z-' 'A-Z_' 7>&-)" "${l_p#* }"
+	done
+	unset IFS
+}
+run_root() { # -> run: short, because a socket's path has room for 107 bytes
+	if [ "$me" = 0 ]; then
+		run=/run/wlctl
+	elif [ -n "${XDG_RUNTIME_DIR:-}" ] && [ -d "$XDG_RUNTIME_DIR" ]; then
+		run=$XDG_RUNTIME_DIR/wlctl
+	else
+		run=$S/run
+	fi
+	run_dir=$run/$short/g$gen
+	if [ "${#run_dir}" -gt 90 ]; then
+		problem="resources $run_dir leaves no room for the path of a socket"
+		return 1
+	fi
+}
+
+take_uid() { # -> uid: the instance's own for as long as it has data here, or - where there is none
+	uid=-
+	[ "$way_in" = isolated ] || return 0
+	get_text "$S/uids"
+	if [ "$?" = 2 ]; then
+		problem="resources $S/uids is damaged"
+		return 1
+	fi
+	case $nl$text$nl in *" $installation $iid$nl"*)
+		uid=${text%%" $installation $iid"*}
+		uid=${uid##*"$nl"}
+		return 0
+		;;
+	esac
+	n_all="$nl$text$nl"
+	n_u=61184
+	while [ "$n_u" -le 65519 ]; do
+		case $n_all in
+		*"$nl$n_u "*) ;;
+		*) if unused_uid "$n_u"; then break; fi ;;
+		esac
+		n_u=$((n_u + 1))
+	done
+	if [ "$n_u" -gt 65519 ] || ! put_text "$S/uids" "${text:+$text$nl}$n_u $installation $iid"; then
+		problem='resources no uid can be given'
+		return 1
+	fi
+	uid=$n_u
+}
+unused_uid() {
+	! grep -q "^[^:]*:[^:]*:$1:" /etc/passwd /etc/group 2>/dev/null 7>&- || return 1
+	uid_left "$1"
+	[ "$left" = 0 ]
+}
+
+take_ports() { # -> ports: NAME NUMBER lines; an instance keeps its own through its generations
+	ports=
+	[ -n "$s_ports" ] || return 0
+	get_text "$S/ports"
+	if [ "$?" = 2 ]; then
+		problem="resources $S/ports is damaged"
+		return 1
+	fi
+	q_table=$text
+	q_busy=$(cat /proc/net/tcp /proc/net/tcp6 2>/dev/null 7>&- | grep ' 0A ' 7>&-)
+	IFS=$nl
+	for q_l in $s_ports; do
+		unset IFS
+		q_n=${q_l%% *}
+		case $nl$q_table$nl in *" $installation $iid $q_n$nl"*)
+			q_p=${q_table%%" $installation $iid $q_n"*}
+			q_p=${q_p##*"$nl"}
+			;;
+		*)
+			free_port "${q_l#* }" || return 1
+			q_table="${q_table:+$q_table$nl}$q_p $installation $iid $q_n"
+			;;
+		esac
+		ports="$ports$q_n $q_p$nl"
+	done
+	unset IFS
+	[ "$q_table" = "$text" ] || put_text "$S/ports" "$q_table" || {
+		problem="resources $S/ports cannot be written"
+		return 1
+	}
+}
+free_port() { # auto|NUMBER -> q_p
+	if [ "$1" != auto ]; then
+		q_p=$1
+		if port_taken; then
+			problem="port $q_p is taken"
+			return 1
+		fi
+		return 0
+	fi
+	q_p=20000
+	while [ "$q_p" -le 29999 ]; do
+		if ! port_taken; then return 0; fi
+		q_p=$((q_p + 1))
+	done
+	problem='port none is free from 20000 to 29999'
+	return 1
+}
+port_taken() {
+	case $nl$q_table in *"$nl$q_p "*) return 0 ;; esac
+	q_h=$(printf '%04X' "$q_p")
+	case $q_busy in *":$q_h "[0-9A-F]*":0000 0A "*) return 0 ;; esac
+	return 1
+}
+
+make_cgroups() { # -> c_*: paths and inodes; unenforced: limits that this node cannot hold it to
+	c_inst=$cg/$installation/$iid
+	c_ctl=$c_inst/ctl/g$gen c_limit=$c_inst/limit/g$gen
+	mkdir -p "$c_ctl" "$c_limit" 2>/dev/null 7>&- || {
+		problem="no_cgroup $c_inst cannot be made"
+		return 1
+	}
+	for c_d in "${cg%/*}" "$cg" "$cg/$installation" "$c_inst"; do
+		for c_c in cpu memory pids; do
+			echo "+$c_c" 2>/dev/null >"$c_d/cgroup.subtree_control"
+		done
+	done 2>/dev/null
+	l_pids=$s_pids unenforced=
+	[ "$l_pids" != 0 ] || l_pids=4096
+	set_limit memory memory.max "$s_memory" "$s_memory"
+	set_limit cpu cpu.max "$s_cpu" "$((s_cpu * 100)) 100000"
+	if ! set_limit pids pids.max "$l_pids" "$l_pids"; then
+		# RLIMIT_NPROC holds a uid of its own; a login's counts all that it runs
+		[ "$way_in" != isolated ] || unenforced=${unenforced% pids}
+	fi
+	[ "$s_disk" = 0 ] || unenforced="$unenforced disk"
+	inode "$c_ctl" && c_ctl_i=$i
+	inode "$c_inst/ctl" && c_ctl_up=$i
+	inode "$c_limit" && c_limit_i=$i
+	inode "$c_inst/limit" && c_limit_up=$i
+	[ -n "$c_ctl_i" ] && [ -n "$c_limit_i" ] && [ -n "$c_ctl_up" ] && [ -n "$c_limit_up" ]
+}
+set_limit() { # WORD FILE ASKED VALUE
+	[ "$3" != 0 ] || return 0
+	{ echo "$4" >"$c_inst/limit/$2"; } 2>/dev/null && return 0
+	unenforced="$unenforced $1"
+	return 1
+}
+
+prepare_generation() { # everything that must be there, and synced, before anything runs
+	where setsid && l_setsid=$w
+	where setpriv && l_setpriv=$w
+	where unshare && l_unshare=$w
+	l_ctl= l_limit= l_ish= l_path=
+	enc "$c_ctl" && l_ctl=$e
+	enc "$c_limit" && l_limit=$e
+	enc "$ish" && l_ish=$e
+	enc "$c_inst" && l_path=$e
+	{
+		made_dir "$run/$short" && made_dir "$G" && mkdir -p "$G/tmp" "$run_dir" &&
+			{ [ -d "$data_dir" ] || mkdir "$data_dir"; } && chmod 750 "$run_dir" &&
+			{ [ "$uid" = - ] || chown "$uid:$uid" "$G/tmp" "$run_dir" "$data_dir"; } &&
+			ln -sfn "g$gen" "$run/$short/current" && mkfifo -m 600 "$G/fifo"
+	} 2>/dev/null 7>&- &&
+		printf '%-62s.\n' '' >"$G/exit" && true >"$G/out" &&
+		put_bytes "$G/init.sh" "$INIT" &&
+		put_bytes "$G/launch" "containment $way_in
+uid $uid
+ctl $l_ctl
+limit $l_limit
+nproc $l_pids
+private $private
+tick $tick
+ish $l_ish
+setsid $l_setsid
+setpriv $l_setpriv
+unshare $l_unshare
+lease -
+${launch_words}end
+" &&
+		put_bytes "$G/record" "gen $gen $boot $containment cgroupfs $uid $c_ctl_i $c_ctl_up $c_limit_i $c_limit_up $l_path .
+" &&
+		put "$G/given" "$(given_words)" && put "$D/current" "$gen" && put "$G/open" open && return 0
+	problem="resources generation $gen cannot be written to $S"
+	return 1
+}
+given_words() { # what was promised of ports, limits and data, for whoever asks again
+	enc "$data_dir"
+	printf 'data=%s' "$e"
+	for l_u in $unenforced; do printf ' unenforced=%s' "$l_u"; done
+	IFS=$nl
+	for l_p in $ports; do printf ' port=%s' "${l_p%% *}:${l_p#* }"; done
+	unset IFS
+}
+spawn() {
+	(
+		trap - HUP PIPE INT TERM
+		# shellcheck disable=SC2086 # the words that start the shell
+		exec "$l_setsid" -f env -i PATH="$PATH" LC_ALL=C $ish "$G/init.sh" enter "$G" \
+			7>&- </dev/null >>"$G/err" 2>&1
+	)
+}
+launch() { # under the lock; 1 and `problem` when it could not
+	way_in=$containment
+	if [ "$containment" = cgroup ] && unshare --user --map-root-user --pid --fork --mount-proc --ipc true 2>/dev/null 7>&-; then
+		way_in=cgroup-ns
+	fi
+	run_root && take_uid && take_ports && launch_env && fill_in && make_cgroups &&
+		prepare_generation || return 1
+	spawn
+}
+await_leader() { # without the lock: 0 when the leader was recorded
+	uptime
+	w_end=$((t + 5000))
+	while :; do
+		load_record "$G"
+		[ -z "$r_leader" ] || return 0
+		exit_of "$G"
+		if [ "$x" != - ] || [ -e "$G/closed" ]; then return 1; fi
+		uptime
+		[ "$t" -lt "$w_end" ] || return 1
+		nap
+	done
+}
+answer_launched() { # yes|no: whether an earlier request had done it
+	enc "$r_cg/limit/g$gen"
+	answer "launched $gen already=$1 boot=$r_boot containment=$r_containment way=$r_way pid=$r_leader" \
+		"start=$r_leader_start uid=$r_uid cgroup=$e inode=$r_limit"
+	if get "$G/given"; then answer "given $g"; fi
+}

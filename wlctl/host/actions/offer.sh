@@ -1,0 +1,18 @@
+# shellcheck shell=sh
+# offer: which of these files the node's store lacks.
+asked=
+param() {
+	case $1 in
+	sha256)
+		is_sha256 "$2" || refuse invalid_request 'a hash is not a sha256'
+		asked="$asked $2"
+		;;
+	*) unknown_param "$1" ;;
+	esac
+}
+request
+state_dir || refuse resources "$S cannot be written"
+for o_h in $asked; do
+	[ -f "$S/store/$o_h" ] || answer missing "$o_h"
+done
+finish ok

@@ -1,0 +1,165 @@
+# shellcheck shell=sh
+# place: claim the decision, verify and stage the package, and start the first generation.
+installation='' iid='' name='' node='' decision='' number='' gen='' fence_no='' package='' sheet=''
+deadline='' start='' o_env='' o_args=''
+param() {
+	case $1 in
+	installation) installation=$2 ;;
+	instance) iid=$2 ;;
+	name) name=$2 ;;
+	node) node=$2 ;;
+	decision) decision=$2 ;;
+	number) number=$2 ;;
+	generation) gen=$2 ;;
+	fence) fence_no=$2 ;;
+	package) package=$2 ;;
+	sheet) sheet=$2 ;;
+	deadline) deadline=$2 ;;
+	start) start=$2 ;;
+	env) o_env="$o_env$raw$nl" ;;
+	arg) o_args="${o_args}arg $raw$nl" ;;
+	*) unknown_param "$1" ;;
+	esac
+}
+check() {
+	instance_paths
+	is_id "$decision" || refuse invalid_request 'decision is not an id'
+	is_id "$name" || refuse invalid_request 'name is not an id'
+	is_id "$package" || refuse invalid_request 'package is not an id'
+	is_sha256 "$sheet" || refuse invalid_request 'sheet is not a sha256'
+	is_number "$gen" && [ "$gen" -gt 0 ] || refuse invalid_request 'generation is not a number from 1'
+	is_number "$fence_no" || refuse invalid_request 'fence is not a number'
+	case $start in yes | no) ;; *) refuse invalid_request 'start is yes or no' ;; esac
+	claim=$I/decisions/$decision
+	G=$D/g$gen
+}
+answer_again() { # this very operation was accepted before: say what it did
+	get "$claim" || unclean busy "an earlier request with number $number was cut short"
+	case ${g%% *} in
+	placed)
+		if [ "$start" = no ]; then
+			answer staged already=yes
+			finish ok
+		fi
+		load_record "$G"
+		[ -n "$r_leader" ] || unclean busy "generation $gen was launched and its record is damaged"
+		answer_launched yes
+		finish ok
+		;;
+	refused)
+		g=${g#* }
+		refuse "${g%% *}" "${g#* }"
+		;;
+	*) unclean busy "an earlier request with number $number is at work, or was cut short" ;;
+	esac
+}
+claim_decision() { # a link is exclusive, and the file it makes visible is already whole
+	made_dir "$I/decisions" || return 1
+	own_start
+	put "$claim.$nonce" "claimed $$ $started $boot $deadline $iid $number" || return 1
+	if ln "$claim.$nonce" "$claim" 2>/dev/null 7>&-; then
+		rm -f "$claim.$nonce" 7>&-
+		return 0
+	fi
+	rm -f "$claim.$nonce" 7>&-
+	get "$claim" || refuse verify "the claim of decision $decision is damaged"
+	case ${g%% *} in
+	cancelled) refuse cancelled "decision $decision was cancelled" ;;
+	refused)
+		g=${g#* }
+		refuse "${g%% *}" "${g#* }"
+		;;
+	*) refuse invalid_request "decision $decision was claimed before" ;;
+	esac
+}
+own_start() { # -> started: this shell's start time
+	IFS= read -r o_st <"/proc/$$/stat"
+	o_st=${o_st##*") "}
+	# shellcheck disable=SC2086 # columns
+	set -- $o_st
+	started=${20}
+}
+write_spec() {
+	short=$(printf '%s' "$installation/$iid" | sha256sum 7>&-)
+	short=${short%"${short#????????}"}
+	enc "$node"
+	s_text="name $name
+node $e
+decision $decision
+package $package
+sheet $sheet
+short $short"
+	IFS=$nl
+	for s_kv in $o_env; do s_text="$s_text${nl}env $s_kv"; done
+	unset IFS
+	[ -z "$o_args" ] || s_text="$s_text$nl${o_args%"$nl"}"
+	put_text "$D/spec" "$s_text"
+}
+give_up() { # under the lock: nothing of it may be left, and it stays refused
+	p_code=${problem%% *} p_text=${problem#* }
+	if [ -e "$G/record" ] || [ -e "$G/open" ]; then
+		close_generation || unclean "$p_code" "$p_text"
+		unlock
+		end_all "$gen" 0 KILL
+		out=
+		lock 10
+		[ "$clean" = yes ] || unclean "$p_code" "$p_text"
+	fi
+	still_ours || refuse superseded "operation $have came after $number"
+	release_instance
+	rm -rf "${D:?}" 2>/dev/null 7>&- || unclean "$p_code" "$p_text"
+	put "$claim" "refused $p_code $p_text" || unclean "$p_code" "$p_text"
+	refuse "$p_code" "$p_text"
+}
+
+request
+check
+state_dir || refuse resources "$S cannot be written"
+mounts
+refuse_network_state
+tools
+[ -z "$missing" ] || refuse runtime "the node lacks what wlctl needs: $missing"
+[ "$containment" != leader-only ] || refuse no_cgroup 'the login may write no cgroup v2'
+lock 10
+fence place
+[ "$same" = no ] || answer_again
+in_time
+refuse_departed
+made_dir "$I" || refuse resources "$S cannot be written"
+claim_decision || refuse resources "$S cannot be written"
+if ! accept place running || ! write_spec; then
+	problem="resources $S cannot be written"
+	give_up
+fi
+unlock # hashing may take long; what was accepted is checked again before anything runs
+
+problem=
+read_sheet "$sheet" && check_order && verify_files && made_dir "$G" && stage_files "$G/work" || {
+	lock 10
+	[ -n "$problem" ] || problem="resources $S cannot be written"
+	give_up
+}
+lock 10
+still_ours || refuse superseded "operation $have came after $number"
+if [ "$start" = no ]; then
+	rm -rf "${G:?}" 7>&-
+	if ! put "$D/desired" stopped || ! put "$claim" "placed $iid $number"; then
+		problem="resources $S cannot be written"
+		give_up
+	fi
+	answer staged already=no
+	finish ok
+fi
+[ ! -e "$G/closed" ] || refuse superseded "generation $gen was closed before it was launched"
+launch || give_up
+unlock
+if await_leader; then
+	put "$claim" "placed $iid $number" || unclean resources "$S cannot be written"
+	answer_launched no
+	finish ok
+fi
+lock 10
+still_ours || refuse superseded "operation $have came after $number"
+IFS= read -r why <"$G/err" || why='its launcher ended without a word'
+problem="runtime generation $gen did not start: $why"
+give_up

@@ -1,0 +1,36 @@
+# shellcheck shell=sh
+# What an instance held of the node: given back once nothing of it can run.
+# shellcheck disable=SC2154 # the action's parameters
+release_lines() { # TABLE: drop the instance's lines
+	get_text "$1" || return 0
+	e_keep=
+	IFS=$nl
+	for e_l in $text; do
+		case "$e_l " in *" $installation $iid "*) ;; *) e_keep="${e_keep:+$e_keep$nl}$e_l" ;; esac
+	done
+	unset IFS
+	[ "$e_keep" = "$text" ] || put_text "$1" "$e_keep"
+}
+release_instance() { # under the lock; its uid stays taken while data of it is kept
+	release_lines "$S/ports"
+	[ -e "$kept" ] || release_lines "$S/uids"
+	if get_text "$D/spec"; then
+		e_s=${text##*"${nl}short "}
+		e_s=${e_s%%"$nl"*}
+		if [ "$me" = 0 ]; then
+			e_run=/run/wlctl
+		elif [ -n "${XDG_RUNTIME_DIR:-}" ] && [ -d "$XDG_RUNTIME_DIR" ]; then
+			e_run=$XDG_RUNTIME_DIR/wlctl
+		else
+			e_run=$S/run
+		fi
+		if [ "${#e_s}" = 8 ] && is_id "$e_s"; then rm -rf "${e_run:?}/$e_s" 2>/dev/null 7>&-; fi
+	fi
+	if [ -n "$cg" ]; then
+		for e_d in "$cg/$installation/$iid/ctl" "$cg/$installation/$iid/limit" "$cg/$installation/$iid" \
+			"$cg/$installation"; do
+			rmdir "$e_d" 2>/dev/null 7>&-
+		done
+	fi
+	return 0
+}

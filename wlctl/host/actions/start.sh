@@ -1,0 +1,101 @@
+# shellcheck shell=sh
+# start: a further generation of what was placed.
+installation='' iid='' number='' gen='' fence_no='' package='' deadline=''
+name='' node='' sheet='' short='' placed='' o_env='' o_args=''
+param() {
+	case $1 in
+	installation) installation=$2 ;;
+	instance) iid=$2 ;;
+	number) number=$2 ;;
+	generation) gen=$2 ;;
+	fence) fence_no=$2 ;;
+	package) package=$2 ;;
+	deadline) deadline=$2 ;;
+	*) unknown_param "$1" ;;
+	esac
+}
+load_spec() {
+	get_text "$D/spec" || refuse unknown_instance "$iid was not placed on this node"
+	IFS=$nl
+	for p_l in $text; do
+		unset IFS
+		p_v=${p_l#* }
+		case ${p_l%% *} in
+		name) name=$p_v ;;
+		node) dec "$p_v" && node=$d ;;
+		package) placed=$p_v ;;
+		sheet) sheet=$p_v ;;
+		short) short=$p_v ;;
+		env) o_env="$o_env$p_v$nl" ;;
+		arg) o_args="${o_args}arg $p_v$nl" ;;
+		esac
+	done
+	unset IFS
+	is_sha256 "$sheet" && is_id "$short" || refuse verify "what $iid is made of is damaged on the node"
+	[ "$placed" = "$package" ] || refuse invalid_request "$iid is of package $placed"
+}
+give_up() { # under the lock: the generation goes, the instance stays as it was
+	p_code=${problem%% *} p_text=${problem#* }
+	close_generation || unclean "$p_code" "$p_text"
+	unlock
+	end_all "$gen" 0 KILL
+	out=
+	[ "$clean" = yes ] || unclean "$p_code" "$p_text"
+	lock 10
+	still_ours || refuse superseded "operation $have came after $number"
+	put "$D/desired" stopped || unclean "$p_code" "$p_text"
+	refuse "$p_code" "$p_text"
+}
+
+request
+instance_paths
+is_number "$gen" && [ "$gen" -gt 0 ] || refuse invalid_request 'generation is not a number from 1'
+is_number "$fence_no" || refuse invalid_request 'fence is not a number'
+G=$D/g$gen
+state_dir || refuse resources "$S cannot be written"
+mounts
+refuse_network_state
+tools
+[ -z "$missing" ] || refuse runtime "the node lacks what wlctl needs: $missing"
+[ "$containment" != leader-only ] || refuse no_cgroup 'the login may write no cgroup v2'
+lock 10
+fence start
+load_record "$G"
+if [ "$same" = yes ]; then
+	[ -n "$r_leader" ] || unclean busy "an earlier request with number $number is at work, or was cut short"
+	answer_launched yes
+	finish ok
+fi
+in_time
+refuse_departed
+load_spec
+[ "$r_state" = none ] && [ ! -e "$G/closed" ] || refuse invalid_request "generation $gen was used before"
+generations "$D"
+for g_n in $gens; do
+	[ "$g_n" = "$gen" ] || [ -e "$D/g$g_n/ended" ] ||
+		refuse busy "generation $g_n of $iid is not proven gone"
+done
+accept start running || refuse resources "$S cannot be written"
+unlock
+
+problem=
+read_sheet "$sheet" && verify_files && made_dir "$G" && stage_files "$G/work" || {
+	lock 10
+	[ -n "$problem" ] || problem="resources $S cannot be written"
+	still_ours || refuse superseded "operation $have came after $number"
+	give_up
+}
+lock 10
+still_ours || refuse superseded "operation $have came after $number"
+[ ! -e "$G/closed" ] || refuse superseded "generation $gen was closed before it was launched"
+launch || give_up
+unlock
+if await_leader; then
+	answer_launched no
+	finish ok
+fi
+lock 10
+still_ours || refuse superseded "operation $have came after $number"
+IFS= read -r why <"$G/err" || why='its launcher ended without a word'
+problem="runtime generation $gen did not start: $why"
+give_up

@@ -1,0 +1,67 @@
+# shellcheck shell=sh
+# status: everything of one installation on the node, in one look. Changes nothing.
+installation=
+param() {
+	case $1 in
+	installation) installation=$2 ;;
+	*) unknown_param "$1" ;;
+	esac
+}
+one_generation() {
+	G=$D/g$gen
+	[ -e "$G/record" ] || return 0
+	load_record "$G"
+	life "$r_leader" "$r_leader_start" "$r_boot"
+	closed=no
+	[ ! -e "$G/closed" ] || closed=yes
+	p=-
+	[ "$r_state" != whole ] || populated "$r_cg/limit/g$gen"
+	exit_of "$G"
+	answer generation "$iid" "$gen" "closed=$closed" "record=$r_state" "boot=${r_boot:--}" "leader=$l" \
+		"populated=$p" "exit=$x" "pid=${r_leader:--}" "uid=$r_uid"
+}
+one_instance() {
+	get "$D/desired"
+	desired=${g:--}
+	read_number
+	if get "$D/current"; then current=$g; elif [ -e "$D/current" ]; then current=-; else current=0; fi
+	name=- package=-
+	if get_text "$D/spec"; then
+		name=${text#*"name "}
+		name=${name%%"$nl"*}
+		package=${text#*"${nl}package "}
+		package=${package%%"$nl"*}
+	fi
+	answer instance "$iid" "desired=$desired" "number=$have" "current=$current" "name=$name" \
+		"package=$package"
+	generations "$D"
+	for gen in $gens; do one_generation; done
+}
+
+request
+is_id "$installation" || refuse invalid_request 'installation is not an id'
+I=$S/$installation
+boot_id
+uptime
+get "$S/node_id" || refuse verify "$S/node_id is not there, or damaged"
+answer node_id "$g"
+answer boot_id "$boot"
+answer uptime_ms "$t"
+set +f
+set -- "$I/instances"/*/
+departed=
+for t_d in "$I/departed"/*; do departed="$departed$t_d$nl"; done
+set -f
+for t_d in "$@"; do
+	D=${t_d%/}
+	iid=${D##*/}
+	if [ -d "$D" ] && is_id "$iid"; then one_instance; fi
+done
+IFS=$nl
+for t_d in $departed; do
+	unset IFS
+	iid=${t_d##*/}
+	if is_id "$iid" && get_text "$t_d"; then answer departed "$iid" "${text%%"$nl"*}"; fi
+done
+unset IFS
+finish ok

@@ -1,0 +1,100 @@
+# shellcheck shell=sh
+# stop, unload: end every generation of an instance; unload then removes what it had here.
+installation='' iid='' number='' newest='' grace='' verb='' purge=no
+param() {
+	case $1 in
+	verb) verb=$2 ;;
+	installation) installation=$2 ;;
+	instance) iid=$2 ;;
+	number) number=$2 ;;
+	generation) newest=$2 ;;
+	grace) grace=$2 ;;
+	purge) purge=$2 ;;
+	*) unknown_param "$1" ;;
+	esac
+}
+stop_way() { # -> signal, grace: the sheet's where the request names none
+	signal=TERM
+	if get_text "$D/spec"; then
+		h_s=${text##*"${nl}sheet "}
+		h_s=${h_s%%"$nl"*}
+		if is_sha256 "$h_s" && read_sheet "$h_s"; then
+			signal=$s_signal
+			[ -n "$grace" ] || grace=$s_grace
+		fi
+	fi
+	[ -n "$grace" ] || grace=10000
+}
+close_all() { # under the lock -> gens: every generation the node has, and the newest that was named
+	made_dir "$D" || refuse resources "$S cannot be written"
+	generations "$D"
+	case "$nl$gens$nl" in *"$nl$newest$nl"*) ;; *) [ "$newest" = 0 ] || gens="$gens$nl$newest" ;; esac
+	for gen in $gens; do
+		G=$D/g$gen
+		close_generation || refuse resources "generation $gen cannot be closed on $S"
+	done
+}
+answer_departed() { # it was unloaded before: say what was read then
+	get_text "$I/departed/$iid" || unclean verify "what is known of the departed $iid is damaged"
+	[ "$number" -ge "${text%%"$nl"*}" ] || refuse superseded "operation $number came before ${text%%"$nl"*}"
+	text=${text#*"$nl"}
+	enc "${text%%"$nl"*}"
+	[ "$e" = - ] || answer kept "${text%%"$nl"*}"
+	[ "${text#*"$nl"}" = "$text" ] || out="$out${text#*"$nl"}$nl"
+	answer removed yes
+	finish ok
+}
+depart() { # remove it: what says so is written first, so that no cut can lose the instance silently
+	lock 10
+	if ! still_ours; then
+		out=
+		refuse superseded "operation $have came after $number"
+	fi
+	stays=-
+	if [ "$purge" = yes ]; then
+		rm -rf "${kept:?}" 7>&-
+	elif [ -d "$D/data" ]; then
+		made_dir "$I/kept" && mv -T "$D/data" "$kept" 2>/dev/null 7>&-
+	fi
+	if [ -e "$kept" ]; then
+		enc "$kept"
+		stays=$e
+		answer kept "$e"
+	fi
+	made_dir "$I/departed" && put_text "$I/departed/$iid" "$number
+$stays
+${readings%"$nl"}" || unclean resources "$S cannot be written"
+	release_instance
+	rm -rf "${D:?}" 7>&- || unclean resources "$D cannot be removed"
+	unlock
+	answer removed yes
+}
+
+request
+may_spend=yes
+instance_paths
+case $verb in stop | unload) ;; *) refuse invalid_request 'verb is stop or unload' ;; esac
+is_number "$newest" || refuse invalid_request 'generation is not a number'
+[ -z "$grace" ] || is_number "$grace" || refuse invalid_request 'grace is not a number'
+case $purge in yes | no) ;; *) refuse invalid_request 'purge is yes or no' ;; esac
+state_dir || refuse resources "$S cannot be written"
+mounts
+cgroup_root
+boot_id
+get "$S/node_id" || refuse verify "$S/node_id is not there, or damaged"
+answer node_id "$g"
+lock 10
+[ ! -e "$I/departed/$iid" ] || answer_departed
+fence "$verb"
+accept "$verb" stopped || refuse resources "$S cannot be written"
+close_all
+unlock
+stop_way
+end_all "$gens" "$grace" "$signal"
+[ "$verb" = unload ] || finish ok
+if [ "$clean" = yes ]; then
+	depart
+else
+	answer removed no
+fi
+finish ok

@@ -1,0 +1,243 @@
+"""Reads what the actions on instances answer, strictly, into the model's values."""
+
+from collections.abc import Mapping
+from enum import StrEnum
+from typing import TypeVar
+
+from wlctl.errors import GarbledAnswer
+from wlctl.host.answer import Answer, Line, number
+from wlctl.model.actions import (
+    GenerationStatus,
+    InstanceStatus,
+    Launched,
+    LogTail,
+    NodeStatus,
+    Placed,
+    RefusalCode,
+    Refused,
+    Stopped,
+    Unloaded,
+)
+from wlctl.model.generation import CgroupEnd, Containment, Liveliness, Readings
+from wlctl.model.ids import InstanceId, is_checked_id
+
+Word = TypeVar("Word", bound=StrEnum)
+
+
+class Record(StrEnum):
+    """What the node found of a generation's launch record."""
+
+    NONE = "none"
+    TORN = "torn"
+    WHOLE = "whole"
+
+
+NOTHING = "-"
+"""How an answer says that there is no value."""
+
+
+def refusal(found: Answer) -> Refused:
+    """Read why the node refused."""
+    return Refused(_word(RefusalCode, found.text("code"), "code"), found.text("detail"))
+
+
+def placed(found: Answer) -> Placed | Launched:
+    """Read what place did: staged, or launched too."""
+    staged = list(found.all("staged"))
+    if staged:
+        return Placed(already=_flag(staged[0].named, "already"))
+    return launched(found)
+
+
+def launched(found: Answer) -> Launched:
+    """Read a launch."""
+    line = _only(found, "launched")
+    said = line.named
+    given = _only(found, "given")
+    return Launched(
+        already=_flag(said, "already"),
+        generation=_generation(line, 0),
+        boot_id=_get(said, "boot"),
+        containment=_word(Containment, _get(said, "containment"), "containment"),
+        way=_get(said, "way"),
+        pid=_number(said, "pid"),
+        start_ticks=_number(said, "start"),
+        uid=_optional(said, "uid"),
+        cgroup=_get(said, "cgroup"),
+        cgroup_inode=_number(said, "inode"),
+        ports=tuple(_port(value) for value in _values(given, "port")),
+        unenforced=tuple(_values(given, "unenforced")),
+        data_dir=_get(given.named, "data"),
+    )
+
+
+def stopped(found: Answer) -> Stopped:
+    """Read a stop: what became of each generation."""
+    return Stopped(found.text("node_id"), _readings(found))
+
+
+def unloaded(found: Answer) -> Unloaded:
+    """Read an unload."""
+    return Unloaded(
+        node_id=found.text("node_id"),
+        readings=_readings(found),
+        removed=found.text("removed") == "yes",
+        kept_data=found.text("kept") if found.has("kept") else "",
+    )
+
+
+def status(found: Answer) -> NodeStatus:
+    """Read everything of one installation on the node."""
+    generations: dict[str, list[GenerationStatus]] = {}
+    for line in found.all("generation"):
+        generations.setdefault(_id(line, 0), []).append(_generation_status(line))
+    return NodeStatus(
+        node_id=found.text("node_id"),
+        boot_id=found.text("boot_id"),
+        uptime_ms=found.number("uptime_ms"),
+        instances=tuple(
+            _instance_status(line, generations.get(_id(line, 0), []))
+            for line in found.all("instance")
+        ),
+        departed={
+            InstanceId(_id(line, 0)): number(_field(line, 1), "departed")
+            for line in found.all("departed")
+        },
+    )
+
+
+def log_tail(found: Answer) -> LogTail:
+    """Read the end of a generation's output."""
+    line = _only(found, "log")
+    return LogTail(_generation(line, 0), found.text("text"), _number(line.named, "size"))
+
+
+def _readings(found: Answer) -> tuple[Readings, ...]:
+    return tuple(_reading(line) for line in found.all("generation"))
+
+
+def _reading(line: Line) -> Readings:
+    said = line.named
+    record = _word(Record, _get(said, "record"), "record")
+    return Readings(
+        generation=_generation(line, 0),
+        closed=_flag(said, "closed"),
+        launched=record is not Record.NONE,
+        recorded=record is Record.WHOLE,
+        boot_id=_get(said, "boot"),
+        recorded_boot_id=_text(said, "recorded_boot"),
+        containment=_containment(said),
+        leader=_word(Liveliness, _get(said, "leader"), "leader"),
+        init=_word(Liveliness, _get(said, "init"), "init"),
+        ctl=_word(CgroupEnd, _get(said, "ctl"), "ctl"),
+        limit=_word(CgroupEnd, _get(said, "limit"), "limit"),
+        cgroup_inode=_optional(said, "inode"),
+        uid=_optional(said, "uid"),
+        uid_left=_optional(said, "left"),
+        how=_text(said, "how"),
+        exit_status=_optional(said, "exit"),
+        read_at_ms=_number(said, "at"),
+    )
+
+
+def _containment(said: Mapping[str, str]) -> Containment | None:
+    word = _get(said, "containment")
+    return None if word == NOTHING else _word(Containment, word, "containment")
+
+
+def _generation_status(line: Line) -> GenerationStatus:
+    said = line.named
+    return GenerationStatus(
+        number=_generation(line, 1),
+        closed=_flag(said, "closed"),
+        torn=_word(Record, _get(said, "record"), "record") is Record.TORN,
+        boot_id=_text(said, "boot"),
+        leader=_word(Liveliness, _get(said, "leader"), "leader"),
+        populated=None if _get(said, "populated") == NOTHING else _number(said, "populated") == 1,
+        exit_status=_optional(said, "exit"),
+        pid=_optional(said, "pid"),
+        uid=_optional(said, "uid"),
+    )
+
+
+def _instance_status(line: Line, generations: list[GenerationStatus]) -> InstanceStatus:
+    said = line.named
+    return InstanceStatus(
+        instance=InstanceId(_id(line, 0)),
+        desired=_text(said, "desired"),
+        number=_optional(said, "number"),
+        current=_optional(said, "current"),
+        name=_text(said, "name"),
+        package=_text(said, "package"),
+        generations=tuple(sorted(generations, key=lambda one: one.number)),
+    )
+
+
+def _only(found: Answer, key: str) -> Line:
+    lines = list(found.all(key))
+    if len(lines) != 1:
+        raise GarbledAnswer(f"the answer should say `{key}` once")
+    return lines[0]
+
+
+def _field(line: Line, at: int) -> str:
+    if len(line.fields) <= at:
+        raise GarbledAnswer(f"`{line.key}` says too little")
+    return line.fields[at]
+
+
+def _id(line: Line, at: int) -> str:
+    found = _field(line, at)
+    if not is_checked_id(found):
+        raise GarbledAnswer(f"`{line.key}` names an instance that cannot be: {found[:40]!r}")
+    return found
+
+
+def _generation(line: Line, at: int) -> int:
+    return number(_field(line, at), line.key)
+
+
+def _get(said: Mapping[str, str], key: str) -> str:
+    if key not in said:
+        raise GarbledAnswer(f"the answer does not say `{key}`")
+    return said[key]
+
+
+def _text(said: Mapping[str, str], key: str) -> str:
+    found = _get(said, key)
+    return "" if found == NOTHING else found
+
+
+def _number(said: Mapping[str, str], key: str) -> int:
+    return number(_get(said, key), key)
+
+
+def _optional(said: Mapping[str, str], key: str) -> int | None:
+    return None if _get(said, key) == NOTHING else _number(said, key)
+
+
+def _flag(said: Mapping[str, str], key: str) -> bool:
+    match _get(said, key):
+        case "yes":
+            return True
+        case "no":
+            return False
+        case other:
+            raise GarbledAnswer(f"`{key}` should be yes or no, not {other[:40]!r}")
+
+
+def _word(words: type[Word], text: str, key: str) -> Word:
+    try:
+        return words(text)
+    except ValueError:
+        raise GarbledAnswer(f"`{key}` is an unknown word {text[:40]!r}") from None
+
+
+def _values(line: Line, key: str) -> list[str]:
+    start = f"{key}="
+    return [field.removeprefix(start) for field in line.fields if field.startswith(start)]
+
+
+def _port(text: str) -> tuple[str, int]:
+    name, _, port = text.rpartition(":")
+    return name, number(port, "port")
