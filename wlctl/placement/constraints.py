@@ -8,7 +8,6 @@ from wlctl.model.facts import Provenance
 from wlctl.model.placement import Check, Constraint, Rejection
 from wlctl.placement import room, standing
 from wlctl.placement.ask import Ask
-from wlctl.placement.compare import shortfall
 from wlctl.placement.route import Lack
 from wlctl.placement.rules import Offer, Rule, never
 from wlctl.placement.text import visible
@@ -32,7 +31,7 @@ def _lack_words(lack: Lack, values: tuple[Any, ...]) -> str:
             best, floor = values
             return f"provenance {Provenance(best).word}, needs {Provenance(floor).word}"
         case Lack.PREDICATE:
-            return shortfall(*values)
+            return str(values[0])
         case Lack.UNAVAILABLE:
             return f"not available: {', '.join(values)}"
         case Lack.COUNT:
@@ -51,7 +50,7 @@ def _need_change(variant: str, label: str, lack: Lack, *values: Any) -> str:
         case Lack.PROVENANCE:
             change = f"{'measure' if values[1] is Provenance.MEASURED else 'probe'} {label}"
         case Lack.PREDICATE:
-            change = f"change {label}: {shortfall(*values)}"
+            change = f"change {label}: {values[0]}"
         case Lack.UNAVAILABLE:
             change = f"free {label}"
         case Lack.COUNT:
@@ -148,6 +147,11 @@ def detail(found: Rejection) -> str:
 def change(found: Rejection) -> str:
     """Name the smallest change that would lift a rejection."""
     return RULES[found.constraint].change(*found.values)
+
+
+def effort(found: Rejection) -> float:
+    """Say how much lifting a rejection asks for, the easiest first."""
+    return RULES[found.constraint].effort(*found.values)
 
 
 def check_list(ask: Ask, offer: Offer) -> Iterator[Check]:

@@ -13,14 +13,13 @@ from wlctl.model.placement import (
     Decision,
     Placement,
     PlaceRequest,
-    Relaxations,
     Weights,
 )
 from wlctl.model.workload import WorkloadSpec
 from wlctl.placement.ask import prepare
 from wlctl.placement.constraints import check_list
 from wlctl.placement.holdings import NOTHING_HELD, held_by_node, summed, without
-from wlctl.placement.limits import check_request, check_weights, first_duplicate
+from wlctl.placement.limits import check_request, checked_weights, first_duplicate
 from wlctl.placement.rules import Offer
 from wlctl.placement.survey import Survey
 from wlctl.placement.text import visible
@@ -68,14 +67,13 @@ class Pass:
     def __init__(
         self, nodes: Iterable[NodeView], cluster: ClusterState, weights: Weights, now_ms: int
     ) -> None:
-        check_weights(weights)
+        self._weights = checked_weights(weights)
         listed = sorted(nodes, key=lambda node: node.name)
         twice = first_duplicate(node.name for node in listed)
         if twice is not None:
             raise InvalidRequest(f"two nodes are called {visible(twice)}")
         self._nodes = {node.name: node for node in listed}
         self._cluster = cluster
-        self._weights = weights
         self._now_ms = now_ms
         self._held = held_by_node(cluster.holds)
         self._where_is = {hold.instance: hold.node for hold in cluster.holds if hold.instance}
@@ -171,11 +169,13 @@ class Pass:
         for name in (request.pin, *request.why):
             if name is not None:
                 checks[name] = tuple(check_list(survey.ask, survey.offers[name]))
-        seen = survey.verdicts()
+        seen, blame = survey.verdicts(), survey.blame
+        relaxed = blame.relaxations(placed=bool(dispatch_order(request, survey)), pin=request.pin)
         for left in range(request.count, 0, -1):
             order = dispatch_order(request, survey)
             if not order:
                 seen = survey.verdicts()
+                relaxed = blame.relaxations(placed=False, pin=request.pin)
                 break
             chosen = order[0]
             offer = survey.offers[chosen.node]
@@ -201,7 +201,7 @@ class Pass:
             rejected=seen.rejected,
             placements=tuple(placements) if fits == request.count else (),
             fits=fits,
-            relaxations=Relaxations(),
+            relaxations=relaxed,
             checks=checks,
         )
 

@@ -2,6 +2,8 @@
 
 import math
 from collections.abc import Collection, Iterable, Iterator
+from dataclasses import replace
+from typing import Any
 
 from wlctl.errors import InvalidRequest, UnknownName
 from wlctl.model.facts import AttrValue
@@ -49,19 +51,20 @@ def check_request(request: PlaceRequest, names: Collection[NodeName]) -> None:
             )
 
 
-def check_weights(weights: Weights) -> None:
-    """Refuse weights that are not finite numbers of at least zero.
+def checked_weights(weights: Weights) -> Weights:
+    """Give the weights as floats, so that 100 and 100.0 make the same document.
 
     Raises:
-        InvalidRequest: The first such weight, by name.
+        InvalidRequest: The first that is no finite number of at least zero, by name.
     """
-    for name in Weights.__dataclass_fields__:
-        found = getattr(weights, name)
-        if name == "dev_class":
-            if not _is_id(found):
-                raise InvalidRequest(f"weights.{name}: expected {_ID}")
-        elif not _is_weight(found):
+    if not _is_id(weights.dev_class):
+        raise InvalidRequest(f"weights.dev_class: expected {_ID}")
+    names = [name for name in Weights.__dataclass_fields__ if name != "dev_class"]
+    for name in names:
+        if not _is_weight(getattr(weights, name)):
             raise InvalidRequest(f"weights.{name}: expected {_WEIGHT}")
+    worth: dict[str, Any] = {name: float(getattr(weights, name)) for name in names}
+    return replace(weights, **worth)
 
 
 _ID = f"1 to {MAX_ID_CHARACTERS} printable characters"

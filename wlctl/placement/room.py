@@ -7,7 +7,7 @@ from typing import Any
 from wlctl.model.placement import Constraint, Rejection
 from wlctl.placement.ask import Ask
 from wlctl.placement.rules import Offer, Rule, rejection, term
-from wlctl.placement.text import cores, size, visible
+from wlctl.placement.text import core_count, cores, size, visible
 
 _MOST_CORES = 1_000_000
 HOST, ACCEL, UNIFIED = "memory", "accelerator memory", "unified memory"
@@ -117,15 +117,25 @@ def _memory_holds(ask: Ask, offer: Offer) -> str:
     host, accel = resources.memory_bytes, resources.accel_memory_bytes
     total, free, vram, vram_free = pools(offer)
     if offer.profile.unified_bytes is not None:
-        return _room(UNIFIED, size(host + accel), size(max(0, free)), size(total))
-    parts = [_room(HOST, size(host), size(max(0, free)), size(total))]
-    if accel:
-        parts.append(_room(ACCEL, size(accel), size(max(0, vram_free)), size(vram)))
-    return "; ".join(parts)
+        return _pool_holds(UNIFIED, host + accel, free, total)
+    own = _pool_holds(HOST, host, free, total)
+    return f"{own}; {_pool_holds(ACCEL, accel, vram_free, vram)}" if accel else own
 
 
-def _room(what: str, need: str, free: str, total: str) -> str:
-    return f"needs {need} {what}, {free} of {total} free"
+def _pool_holds(pool: str, need: int, free: int, total: int) -> str:
+    wants = f"needs {size(need)} {pool}" if need else f"needs no {pool}"
+    return f"{wants}, {size(max(0, free))} of {size(total)} free"
+
+
+def _cpu_holds(ask: Ask, offer: Offer) -> str:
+    total = cpu_total_milli(offer)
+    wants = f"needs {core_count(ask.cpu_milli)}" if ask.cpu_milli else "needs no cores"
+    return f"{wants}, {cores(max(0, total - offer.held.cpu_milli))} of {cores(total)} free"
+
+
+def _disk_holds(ask: Ask, offer: Offer) -> str:
+    total, free = _disk(offer)
+    return _pool_holds("disk", ask.spec.resources.disk_bytes, free, total)
 
 
 def _memory_cures(ask: Ask, values: tuple[Any, ...]) -> tuple[int, ...]:
@@ -187,14 +197,9 @@ RULES: Mapping[Constraint, Rule] = MappingProxyType(
         ),
         Constraint.CPU: Rule(
             check=cpu,
-            holds=lambda ask, offer: _room(
-                "cores",
-                cores(ask.cpu_milli),
-                cores(max(0, cpu_total_milli(offer) - offer.held.cpu_milli)),
-                cores(cpu_total_milli(offer)),
-            ),
+            holds=_cpu_holds,
             detail=lambda need, free, total: (
-                f"needs {cores(need)} cores, {cores(max(0, free))} of {cores(total)} free "
+                f"needs {core_count(need)}, {cores(max(0, free))} of {cores(total)} free "
                 f"({cores(need - free)} short)"
             ),
             change=lambda need, free, _total: f"needs {cores(need - free)} more cores",
@@ -208,12 +213,7 @@ RULES: Mapping[Constraint, Rule] = MappingProxyType(
         ),
         Constraint.DISK: Rule(
             check=disk,
-            holds=lambda ask, offer: _room(
-                "disk",
-                size(ask.spec.resources.disk_bytes),
-                size(max(0, _disk(offer)[1])),
-                size(_disk(offer)[0]),
-            ),
+            holds=_disk_holds,
             detail=lambda need, free, total: _pool_detail("disk", need, free, total),
             change=lambda need, free, _total: f"needs {size(need - free)} more disk",
             subject=lambda *_values: "disk",

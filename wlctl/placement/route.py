@@ -9,7 +9,7 @@ from wlctl.model.fleet import Claim
 from wlctl.model.placement import Constraint, Rejection
 from wlctl.model.workload import Execution
 from wlctl.placement.ask import Ask, Need, Way
-from wlctl.placement.compare import satisfied
+from wlctl.placement.compare import satisfied, shortfall
 from wlctl.placement.matching import Contended, Want, assign
 from wlctl.placement.profile import (
     Profile,
@@ -111,7 +111,7 @@ def meets(
         return Lack.PROVENANCE, best, floor
     fitting = [place for place in known if _fits(need, caps[place])]
     if not fitting:
-        return Lack.PREDICATE, *_nearest(need, [caps[place] for place in known])
+        return Lack.PREDICATE, _nearest(need, [caps[place] for place in known])
     free = _free(need, caps, fitting, claims)
     if not free:
         return Lack.UNAVAILABLE, *sorted({_why_taken(caps[place]) for place in fitting})
@@ -178,8 +178,11 @@ def _fits(need: Need, capability: Capability) -> bool:
     return all(satisfied(predicate, attrs.get(predicate.attr)) for predicate in need.where)
 
 
-def _nearest(need: Need, found: Sequence[Capability]) -> tuple[object, object]:
-    """The first condition that fails on the capability that satisfies most of them."""
+def _nearest(need: Need, found: Sequence[Capability]) -> str:
+    """Say which condition fails first on the capability that satisfies most of them.
+
+    In words at once, because 1 and true would pass for the same value later.
+    """
 
     def held(capability: Capability) -> int:
         attrs = capability.attrs
@@ -191,7 +194,7 @@ def _nearest(need: Need, found: Sequence[Capability]) -> tuple[object, object]:
         for predicate in need.where
         if not satisfied(predicate, nearest.attrs.get(predicate.attr))
     )
-    return failing, nearest.attrs.get(failing.attr)
+    return shortfall(failing, nearest.attrs.get(failing.attr))
 
 
 def _free(need: Need, caps: Sequence[Capability], places: list[int], claims: Claims) -> list[int]:

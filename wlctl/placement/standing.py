@@ -39,7 +39,7 @@ def facts_expired(_ask: Ask, offer: Offer) -> tuple[Rejection, ...]:
         return _NO_FACTS
     if expire_at_ms > offer.now_ms:
         return ()
-    return rejection(Constraint.FACTS_EXPIRED, offer.now_ms - expire_at_ms)
+    return rejection(Constraint.FACTS_EXPIRED, span(offer.now_ms - expire_at_ms))
 
 
 def trust(ask: Ask, offer: Offer) -> tuple[Rejection, ...]:
@@ -97,8 +97,8 @@ def _tier_words(has: Tier, needs: Tier) -> str:
     return f"tier {has.word}, needs {needs.word}"
 
 
-def _facts_detail(ago_ms: int | None) -> str:
-    return "no facts yet" if ago_ms is None else f"facts expired {span(ago_ms)} ago"
+def _facts_detail(ago: str | None) -> str:
+    return "no facts yet" if ago is None else f"facts expired {ago} ago"
 
 
 def _facts_holds(_ask: Ask, offer: Offer) -> str:
@@ -161,11 +161,9 @@ RULES: Mapping[Constraint, Rule] = MappingProxyType(
             check=facts_expired,
             holds=_facts_holds,
             detail=_facts_detail,
-            change=lambda ago_ms: (
-                f"{'probe' if ago_ms is None else 're-probe'}: {_facts_detail(ago_ms)}"
-            ),
-            subject=lambda ago_ms: "no facts yet" if ago_ms is None else "facts expired",
-            effort=lambda ago_ms: 0.5 if ago_ms is None else 0.0,
+            change=lambda ago: f"{'re-probe' if ago else 'probe'}: {_facts_detail(ago)}",
+            subject=lambda ago: "facts expired" if ago else "no facts yet",
+            effort=lambda ago: 0.0 if ago else 0.5,
             cures=never,
         ),
         Constraint.TRUST: Rule(

@@ -12,6 +12,7 @@ from wlctl.placement.ask import Ask
 from wlctl.placement.constraints import CHECKS
 from wlctl.placement.holdings import Held
 from wlctl.placement.profile import Lens, Profile
+from wlctl.placement.relax import Blame
 from wlctl.placement.route import Claims, Route, find_route, likes
 from wlctl.placement.rules import Offer
 from wlctl.placement.score import Best, best_of, rank, score
@@ -36,6 +37,7 @@ class Survey:
         ranked: The candidates, best first.
         candidates: The same, by node.
         rejected: Every other node with all its rejections.
+        blame: What keeps the rejected ones out.
         current_node: Where the instance is that is being moved.
     """
 
@@ -46,6 +48,7 @@ class Survey:
         self.rejected: dict[NodeName, tuple[Rejection, ...]] = {}
         self.offers: dict[NodeName, Offer] = {}
         self.current_node: NodeName | None = None
+        self.blame = Blame(ask)
         self._now_ms = now_ms
         self._best = Best(None, None)
         self._lens = Lens(ask)
@@ -64,6 +67,7 @@ class Survey:
             failed = self._failures(offer)
             if failed:
                 self.rejected[node.name] = failed
+                self.blame.put(offer, self._claims(held), failed)
         self._score_all()
 
     def offer(self, node: NodeView, held: Held, *, retired: bool) -> Offer:
@@ -88,6 +92,7 @@ class Survey:
         if old is not None:
             del self.ranked[bisect_left(self.ranked, rank(old), key=rank)]
         failed = self._failures(offer)
+        self.blame.put(offer, self._claims(offer.held), failed)
         if failed:
             self.rejected[name] = failed
         else:

@@ -38,6 +38,11 @@ def cores(milli: int) -> str:
     return f"{sign}{whole}" if rest == 0 else f"{sign}{whole}.{rest:03d}".rstrip("0")
 
 
+def core_count(milli: int) -> str:
+    """Write `1 core`, `0.5 cores`."""
+    return f"{cores(milli)} core" if milli == 1000 else f"{cores(milli)} cores"  # noqa: PLR2004
+
+
 def span(milliseconds: int) -> str:
     """Write a duration in its largest whole unit, rounded down."""
     for unit, name in _SPANS:

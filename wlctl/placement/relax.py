@@ -1,0 +1,202 @@
+"""Which terms of the request keep nodes out, and which few would have to go to place it at all?"""
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from itertools import combinations, product
+from typing import NamedTuple
+
+from wlctl.model.facts import Provenance
+from wlctl.model.ids import NodeName
+from wlctl.model.placement import Rejection, Relaxation, Relaxations
+from wlctl.model.workload import Execution
+from wlctl.placement.ask import Ask, Need
+from wlctl.placement.constraints import ROUTE, RULES
+from wlctl.placement.matching import Contended
+from wlctl.placement.profile import Profile
+from wlctl.placement.route import Claims, Met, contention, meets
+from wlctl.placement.rules import Offer
+
+MOST_EXACT = 12
+"""Exclusive needs up to which every way of giving some up is tried."""
+MOST_STEPS = 5_000_000
+"""Steps that trying all of them may take; beyond, it is done greedily and said so."""
+
+
+class Cure(NamedTuple):
+    """The fewest terms (as bits) that must go for a node to become eligible.
+
+    Attributes:
+        sets: Each of the smallest sets that do; empty when none does.
+        exact: No smaller one was missed.
+    """
+
+    sets: tuple[int, ...]
+    exact: bool = True
+
+
+HOPELESS = Cure(())
+_FREE = Cure((0,))
+
+
+@dataclass(slots=True)
+class Blame:
+    """What keeps the rejected nodes of one survey out, kept true as verdicts change."""
+
+    ask: Ask
+    _by_node: dict[NodeName, Cure] = field(default_factory=dict)
+    _nodes: Counter[Cure] = field(default_factory=Counter)
+    _routes: dict[int, Cure] = field(default_factory=dict)
+
+    def put(self, offer: Offer, claims: Claims, rejections: tuple[Rejection, ...]) -> None:
+        """Note why a node is rejected, or that it is not any more."""
+        name = offer.node.name
+        before = self._by_node.pop(name, None)
+        if before is not None:
+            self._nodes[before] -= 1
+        if rejections:
+            cure = self._by_node[name] = self._cure(offer, claims, rejections)
+            self._nodes[cure] += 1
+
+    def relaxations(self, *, placed: bool, pin: NodeName | None) -> Relaxations:
+        """Say what giving up terms would bring.
+
+        Args:
+            placed: A node was found, so that no smallest set is wanted.
+            pin: The only node that counts; None for all.
+        """
+        if pin is None:
+            cures: Iterable[tuple[Cure, int]] = self._nodes.items()
+        else:
+            cures = [(self._by_node[pin], 1)] if pin in self._by_node else []
+        nodes: Counter[int] = Counter()
+        exact = True
+        for cure, number in cures:
+            if number:
+                exact = exact and cure.exact
+                for terms in cure.sets:
+                    nodes[terms] += number
+        single = [terms for terms in nodes if terms.bit_count() == 1]
+        single.sort(key=lambda terms: (-nodes[terms], terms))
+        fewest = min(nodes, key=lambda terms: (terms.bit_count(), -nodes[terms], terms), default=0)
+        return Relaxations(
+            single=tuple(self._named(terms, nodes) for terms in single),
+            smallest=self._named(fewest, nodes) if fewest and not placed else None,
+            exact=exact,
+        )
+
+    def _named(self, terms: int, nodes: Counter[int]) -> Relaxation:
+        texts = tuple(text for n, text in enumerate(self.ask.terms) if terms >> n & 1)
+        return Relaxation(texts, nodes[terms])
+
+    def _cure(self, offer: Offer, claims: Claims, rejections: tuple[Rejection, ...]) -> Cure:
+        parts: list[tuple[int, ...]] = []
+        routed = False
+        for constraint, values in rejections:
+            if constraint in ROUTE:
+                routed = True
+                continue
+            cures = RULES[constraint].cures(self.ask, values)
+            if not cures:
+                return HOPELESS
+            parts.append(cures)
+        route = self._route(offer, claims) if routed else _FREE
+        return _joined(parts, route)
+
+    def _route(self, offer: Offer, claims: Claims) -> Cure:
+        # By identity: the offers keep every route alive, so no id is used twice.
+        cure = self._routes.get(id(offer.route))
+        if cure is None:
+            cure = self._routes[id(offer.route)] = cure_route(self.ask, offer.profile, claims)
+        return cure
+
+
+def _joined(parts: Sequence[tuple[int, ...]], route: Cure) -> Cure:
+    """Combine what cures each rejection: the smallest sets that hold one cure of each."""
+    if not parts:
+        return route
+    joined = {_union(chosen) for chosen in product(*parts, route.sets)}
+    return Cure(_smallest(joined), route.exact)
+
+
+def _union(masks: Iterable[int]) -> int:
+    union = 0
+    for mask in masks:
+        union |= mask
+    return union
+
+
+def _smallest(masks: Iterable[int]) -> tuple[int, ...]:
+    found = sorted(set(masks), key=lambda mask: (mask.bit_count(), mask))
+    return tuple(mask for mask in found if mask.bit_count() == found[0].bit_count())
+
+
+def cure_route(ask: Ask, profile: Profile, claims: Claims) -> Cure:
+    """Find the fewest needs and terms to give up so that some variant matches.
+
+    Every variant is tried, emulated ones at the price of that term, and all of it again at the
+    price of the workload's minimum provenance. A need that fails must go; among exclusive needs
+    that contend, the fewest that leave enough for the rest.
+    """
+    sets: list[int] = []
+    exact = True
+    for price, relaxed in ((0, False), (ask.bits.get("provenance", 0), True)):
+        if relaxed and not price:
+            continue
+        common, common_met = _failing(ask.common, profile, claims, relaxed=relaxed)
+        for way in ask.ways:
+            own, met = _failing(way.needs, profile, claims, relaxed=relaxed)
+            forbidden = way.execution is Execution.EMULATED and not ask.allow_emulated
+            forced = price | common | own | (ask.bits["native"] if forbidden else 0)
+            extra = cure_contention([*common_met, *met])
+            exact = exact and extra.exact
+            sets.extend(forced | mask for mask in extra.sets)
+    return Cure(_smallest(sets), exact)
+
+
+def _failing(
+    needs: Sequence[Need], profile: Profile, claims: Claims, *, relaxed: bool
+) -> tuple[int, list[Met]]:
+    failing, met = 0, []
+    for need in needs:
+        floor: Provenance = need.own_floor if relaxed else need.floor
+        found = meets(need, profile, claims, floor)
+        if isinstance(found, list):
+            met.append(Met(need, found))
+        else:
+            failing |= need.term
+    return failing, met
+
+
+def cure_contention(met: Sequence[Met]) -> Cure:
+    """Find the fewest exclusive needs to give up so that each of the others has its own."""
+    given = contention(met)
+    if not isinstance(given, Contended):
+        return _FREE
+    exclusive = [one for one in met if one.need.requirement.exclusive]
+    asked = sum(one.need.requirement.count for one in exclusive)
+    steps = asked * sum(len(one.places) for one in exclusive) << len(exclusive)
+    if len(exclusive) > MOST_EXACT or steps > MOST_STEPS:
+        return _give_up_greedily(exclusive, given)
+    tries = (_giving_up(exclusive, size) for size in range(1, len(exclusive) + 1))
+    return Cure(_smallest(next(filter(None, tries))))  # giving up all of them always helps
+
+
+def _giving_up(exclusive: list[Met], size: int) -> list[int]:
+    return [
+        _union(one.need.term for one in dropped)
+        for dropped in combinations(exclusive, size)
+        if not isinstance(contention([one for one in exclusive if one not in dropped]), Contended)
+    ]
+
+
+def _give_up_greedily(exclusive: list[Met], given: Contended) -> Cure:
+    left, dropped = exclusive, 0
+    found: object = given
+    while isinstance(found, Contended):
+        contending = [one for one in left if one.need.slot in found.wants]
+        gone = max(contending, key=lambda one: (one.need.requirement.count, -one.need.slot))
+        dropped |= gone.need.term
+        left = [one for one in left if one is not gone]
+        found = contention(left)
+    return Cure((dropped,), exact=False)
