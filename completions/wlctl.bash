@@ -12,10 +12,10 @@ _wlctl() {
         last=$word
         case $word in
             --) return ;;
-            --db|--message|--output|-m|-o) skip=value ;;
+            --avoid|--db|--generation|--grace|--host-key|--key|--message|--name|--output|--pin|--port|--prefer|--sign|--tail|--tier|--why|-m|-o) skip=value ;;
             -*) ;;
             *) case "$at/$word" in
-                /config|/config/show|/help|/completion) at=$at/$word ;;
+                /init|/signer|/signer/add|/signer/ls|/package|/package/init|/package/build|/package/sign|/package/verify|/package/show|/package/ls|/node|/node/add|/node/ls|/node/probe|/place|/ps|/logs|/stop|/unload|/config|/config/show|/help|/completion) at=$at/$word ;;
             esac ;;
         esac
     done
@@ -24,11 +24,53 @@ _wlctl() {
         case $last in
             --db) files=yes ;;
             -o|--output) COMPREPLY=($(compgen -W 'table wide json jsonl name' -- "$current")) ;;
+            --sign) files=yes ;;
+            --key) files=yes ;;
         esac
     else
         case $at in
-            '') commands='config help completion' choices='' files=''
+            '') commands='init signer package node place ps logs stop unload config help completion' choices='' files=''
                 options='--version -h --help --db -o --output -m --message --yes --no-color --debug' ;;
+            /init) commands='' choices='' files=''
+                options='-h --help --db -o --output -m --message --yes --no-color --debug' ;;
+            /signer) commands='add ls' choices='' files=''
+                options='-h --help --db -o --output -m --message --yes --no-color --debug' ;;
+            /signer/add) commands='' choices='' files=yes
+                options='-h --help --db -o --output -m --message --yes --no-color --debug' ;;
+            /signer/ls) commands='' choices='' files=''
+                options='-h --help --db -o --output -m --message --yes --no-color --debug' ;;
+            /package) commands='init build sign verify show ls' choices='' files=''
+                options='-h --help --db -o --output -m --message --yes --no-color --debug' ;;
+            /package/init) commands='' choices='' files=yes
+                options='-h --help --db -o --output -m --message --yes --no-color --debug' ;;
+            /package/build) commands='' choices='' files=yes
+                options='--sign -h --help --db -o --output -m --message --yes --no-color --debug' ;;
+            /package/sign) commands='' choices='' files=yes
+                options='--key -h --help --db -o --output -m --message --yes --no-color --debug' ;;
+            /package/verify) commands='' choices='' files=yes
+                options='-h --help --db -o --output -m --message --yes --no-color --debug' ;;
+            /package/show) commands='' choices='' files=yes
+                options='-h --help --db -o --output -m --message --yes --no-color --debug' ;;
+            /package/ls) commands='' choices='' files=''
+                options='-h --help --db -o --output -m --message --yes --no-color --debug' ;;
+            /node) commands='add ls probe' choices='' files=''
+                options='-h --help --db -o --output -m --message --yes --no-color --debug' ;;
+            /node/add) commands='' choices='' files=''
+                options='--port --host-key --tier --sudo -h --help --db -o --output -m --message --yes --no-color --debug' ;;
+            /node/ls) commands='' choices='' files=''
+                options='-h --help --db -o --output -m --message --yes --no-color --debug' ;;
+            /node/probe) commands='' choices='' files=''
+                options='-h --help --db -o --output -m --message --yes --no-color --debug' ;;
+            /place) commands='' choices='' files=yes
+                options='--name --dry-run --pin --prefer --avoid --allow-emulated --start --no-start --refresh --no-refresh --why --all -h --help --db -o --output -m --message --yes --no-color --debug' ;;
+            /ps) commands='' choices='' files=''
+                options='-h --help --db -o --output -m --message --yes --no-color --debug' ;;
+            /logs) commands='' choices='' files=''
+                options='--tail --generation --raw -h --help --db -o --output -m --message --yes --no-color --debug' ;;
+            /stop) commands='' choices='' files=''
+                options='--grace --now -h --help --db -o --output -m --message --yes --no-color --debug' ;;
+            /unload) commands='' choices='' files=''
+                options='--grace --now --purge -h --help --db -o --output -m --message --yes --no-color --debug' ;;
             /config) commands=show choices='' files=''
                 options='-h --help --db -o --output -m --message --yes --no-color --debug' ;;
             /config/show) commands='' choices='' files=''

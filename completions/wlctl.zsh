@@ -9,10 +9,10 @@ _wlctl() {
         last=$word
         case $word in
             --) return 1 ;;
-            --db|--message|--output|-m|-o) skip=value ;;
+            --avoid|--db|--generation|--grace|--host-key|--key|--message|--name|--output|--pin|--port|--prefer|--sign|--tail|--tier|--why|-m|-o) skip=value ;;
             -*) ;;
             *) case "$at/$word" in
-                /config|/config/show|/help|/completion) at=$at/$word ;;
+                /init|/signer|/signer/add|/signer/ls|/package|/package/init|/package/build|/package/sign|/package/verify|/package/show|/package/ls|/node|/node/add|/node/ls|/node/probe|/place|/ps|/logs|/stop|/unload|/config|/config/show|/help|/completion) at=$at/$word ;;
             esac ;;
         esac
     done
@@ -24,6 +24,8 @@ _wlctl() {
         case $last in
             --db) files=yes ;;
             -o|--output) choices=(table wide json jsonl name) ;;
+            --sign) files=yes ;;
+            --key) files=yes ;;
         esac
         if [[ -n $files ]]; then _files; elif (( $#choices )); then compadd -a choices; fi
         return
@@ -31,12 +33,351 @@ _wlctl() {
     case $at in
         '')
             commands=(
+                'init:Make the ledger and the keys of an installation.'
+                'signer:Signers: whose signatures admit a package.'
+                'package:Packages: described, built, signed, verified.'
+                'node:The fleet: the machines that wlctl places on.'
+                'place:Choose a node for a workload, say why, and start it there.'
+                'ps:List the current copies as they were seen last; SEEN is the age of the last contact.'
+                'logs:Print the end of what a copy wrote to its standard output and error.'
+                'stop:Stop copies, and return when it is proven that no process of them is left.'
+                'unload:Stop copies as `stop` does, and remove them; their names are free then.'
                 'config:Settings, and who set them.'
                 'help:Explain exit codes, error codes, states and the other words of the output.'
                 'completion:Print the completions for a shell.'
             )
             options=(
                 '--version:Show the version'
+                '-h:Show this text'
+                '--help:Show this text'
+                '--db:The ledger'
+                '-o:One of table, wide, json, jsonl, name'
+                '--output:One of table, wide, json, jsonl, name'
+                '-m:Keep TEXT in the chain'
+                '--message:Keep TEXT in the chain'
+                '--yes:Answer every question with yes'
+                '--no-color:No colour'
+                '--debug:Show a traceback with an error'
+            )
+            ;;
+        /init)
+            options=(
+                '-h:Show this text'
+                '--help:Show this text'
+                '--db:The ledger'
+                '-o:One of table, wide, json, jsonl, name'
+                '--output:One of table, wide, json, jsonl, name'
+                '-m:Keep TEXT in the chain'
+                '--message:Keep TEXT in the chain'
+                '--yes:Answer every question with yes'
+                '--no-color:No colour'
+                '--debug:Show a traceback with an error'
+            )
+            ;;
+        /signer)
+            commands=(
+                'add:Accept what this key signs from now on.'
+                'ls:List the signers.'
+            )
+            options=(
+                '-h:Show this text'
+                '--help:Show this text'
+                '--db:The ledger'
+                '-o:One of table, wide, json, jsonl, name'
+                '--output:One of table, wide, json, jsonl, name'
+                '-m:Keep TEXT in the chain'
+                '--message:Keep TEXT in the chain'
+                '--yes:Answer every question with yes'
+                '--no-color:No colour'
+                '--debug:Show a traceback with an error'
+            )
+            ;;
+        /signer/add)
+            files=yes
+            options=(
+                '-h:Show this text'
+                '--help:Show this text'
+                '--db:The ledger'
+                '-o:One of table, wide, json, jsonl, name'
+                '--output:One of table, wide, json, jsonl, name'
+                '-m:Keep TEXT in the chain'
+                '--message:Keep TEXT in the chain'
+                '--yes:Answer every question with yes'
+                '--no-color:No colour'
+                '--debug:Show a traceback with an error'
+            )
+            ;;
+        /signer/ls)
+            options=(
+                '-h:Show this text'
+                '--help:Show this text'
+                '--db:The ledger'
+                '-o:One of table, wide, json, jsonl, name'
+                '--output:One of table, wide, json, jsonl, name'
+                '-m:Keep TEXT in the chain'
+                '--message:Keep TEXT in the chain'
+                '--yes:Answer every question with yes'
+                '--no-color:No colour'
+                '--debug:Show a traceback with an error'
+            )
+            ;;
+        /package)
+            commands=(
+                'init:Write a small package to start from; it builds and runs as it is.'
+                'build:Check a package and write its manifest and launch sheets.'
+                'sign:Put a signature beside a package'\''s manifest, as `ssh-keygen -Y sign` would make it.'
+                'verify:Verify a package as `place` would: manifest, signatures, then every file.'
+                'show:Show what a package says of itself, whether or not anybody vouches for it.'
+                'ls:List the packages in the controller'\''s store.'
+            )
+            options=(
+                '-h:Show this text'
+                '--help:Show this text'
+                '--db:The ledger'
+                '-o:One of table, wide, json, jsonl, name'
+                '--output:One of table, wide, json, jsonl, name'
+                '-m:Keep TEXT in the chain'
+                '--message:Keep TEXT in the chain'
+                '--yes:Answer every question with yes'
+                '--no-color:No colour'
+                '--debug:Show a traceback with an error'
+            )
+            ;;
+        /package/init)
+            files=yes
+            options=(
+                '-h:Show this text'
+                '--help:Show this text'
+                '--db:The ledger'
+                '-o:One of table, wide, json, jsonl, name'
+                '--output:One of table, wide, json, jsonl, name'
+                '-m:Keep TEXT in the chain'
+                '--message:Keep TEXT in the chain'
+                '--yes:Answer every question with yes'
+                '--no-color:No colour'
+                '--debug:Show a traceback with an error'
+            )
+            ;;
+        /package/build)
+            files=yes
+            options=(
+                '--sign:Sign it too, with this private key'
+                '-h:Show this text'
+                '--help:Show this text'
+                '--db:The ledger'
+                '-o:One of table, wide, json, jsonl, name'
+                '--output:One of table, wide, json, jsonl, name'
+                '-m:Keep TEXT in the chain'
+                '--message:Keep TEXT in the chain'
+                '--yes:Answer every question with yes'
+                '--no-color:No colour'
+                '--debug:Show a traceback with an error'
+            )
+            ;;
+        /package/sign)
+            files=yes
+            options=(
+                '--key:An Ed25519 private key of OpenSSH'
+                '-h:Show this text'
+                '--help:Show this text'
+                '--db:The ledger'
+                '-o:One of table, wide, json, jsonl, name'
+                '--output:One of table, wide, json, jsonl, name'
+                '-m:Keep TEXT in the chain'
+                '--message:Keep TEXT in the chain'
+                '--yes:Answer every question with yes'
+                '--no-color:No colour'
+                '--debug:Show a traceback with an error'
+            )
+            ;;
+        /package/verify)
+            files=yes
+            options=(
+                '-h:Show this text'
+                '--help:Show this text'
+                '--db:The ledger'
+                '-o:One of table, wide, json, jsonl, name'
+                '--output:One of table, wide, json, jsonl, name'
+                '-m:Keep TEXT in the chain'
+                '--message:Keep TEXT in the chain'
+                '--yes:Answer every question with yes'
+                '--no-color:No colour'
+                '--debug:Show a traceback with an error'
+            )
+            ;;
+        /package/show)
+            files=yes
+            options=(
+                '-h:Show this text'
+                '--help:Show this text'
+                '--db:The ledger'
+                '-o:One of table, wide, json, jsonl, name'
+                '--output:One of table, wide, json, jsonl, name'
+                '-m:Keep TEXT in the chain'
+                '--message:Keep TEXT in the chain'
+                '--yes:Answer every question with yes'
+                '--no-color:No colour'
+                '--debug:Show a traceback with an error'
+            )
+            ;;
+        /package/ls)
+            options=(
+                '-h:Show this text'
+                '--help:Show this text'
+                '--db:The ledger'
+                '-o:One of table, wide, json, jsonl, name'
+                '--output:One of table, wide, json, jsonl, name'
+                '-m:Keep TEXT in the chain'
+                '--message:Keep TEXT in the chain'
+                '--yes:Answer every question with yes'
+                '--no-color:No colour'
+                '--debug:Show a traceback with an error'
+            )
+            ;;
+        /node)
+            commands=(
+                'add:Look at a machine once and add it to the fleet.'
+                'ls:List the fleet as it was seen last.'
+                'probe:Look at nodes again, all at once, and record what each shows.'
+            )
+            options=(
+                '-h:Show this text'
+                '--help:Show this text'
+                '--db:The ledger'
+                '-o:One of table, wide, json, jsonl, name'
+                '--output:One of table, wide, json, jsonl, name'
+                '-m:Keep TEXT in the chain'
+                '--message:Keep TEXT in the chain'
+                '--yes:Answer every question with yes'
+                '--no-color:No colour'
+                '--debug:Show a traceback with an error'
+            )
+            ;;
+        /node/add)
+            options=(
+                '--port:Of its sshd'
+                '--host-key:The fingerprint it must show; asks otherwise'
+                '--tier:discovered, paired (runs signed work) or trusted'
+                '--sudo:Run actions through `sudo -n`'
+                '-h:Show this text'
+                '--help:Show this text'
+                '--db:The ledger'
+                '-o:One of table, wide, json, jsonl, name'
+                '--output:One of table, wide, json, jsonl, name'
+                '-m:Keep TEXT in the chain'
+                '--message:Keep TEXT in the chain'
+                '--yes:Answer every question with yes'
+                '--no-color:No colour'
+                '--debug:Show a traceback with an error'
+            )
+            ;;
+        /node/ls)
+            options=(
+                '-h:Show this text'
+                '--help:Show this text'
+                '--db:The ledger'
+                '-o:One of table, wide, json, jsonl, name'
+                '--output:One of table, wide, json, jsonl, name'
+                '-m:Keep TEXT in the chain'
+                '--message:Keep TEXT in the chain'
+                '--yes:Answer every question with yes'
+                '--no-color:No colour'
+                '--debug:Show a traceback with an error'
+            )
+            ;;
+        /node/probe)
+            options=(
+                '-h:Show this text'
+                '--help:Show this text'
+                '--db:The ledger'
+                '-o:One of table, wide, json, jsonl, name'
+                '--output:One of table, wide, json, jsonl, name'
+                '-m:Keep TEXT in the chain'
+                '--message:Keep TEXT in the chain'
+                '--yes:Answer every question with yes'
+                '--no-color:No colour'
+                '--debug:Show a traceback with an error'
+            )
+            ;;
+        /place)
+            files=yes
+            options=(
+                '--name:What to call the copy; else the workload'\''s'
+                '--dry-run:Decide, explain and record; do nothing else'
+                '--pin:This node or none'
+                '--prefer:Liked, most liked first; repeat'
+                '--avoid:Taken when nothing else fits; repeat'
+                '--allow-emulated:Emulated variants may be chosen'
+                '--start:Start it, or only stage it'
+                '--no-start:Start it, or only stage it'
+                '--refresh:Look again at nodes whose facts ran out'
+                '--no-refresh:Look again at nodes whose facts ran out'
+                '--why:Show all checks of NODE; repeat'
+                '--all:List every node, however many there are'
+                '-h:Show this text'
+                '--help:Show this text'
+                '--db:The ledger'
+                '-o:One of table, wide, json, jsonl, name'
+                '--output:One of table, wide, json, jsonl, name'
+                '-m:Keep TEXT in the chain'
+                '--message:Keep TEXT in the chain'
+                '--yes:Answer every question with yes'
+                '--no-color:No colour'
+                '--debug:Show a traceback with an error'
+            )
+            ;;
+        /ps)
+            options=(
+                '-h:Show this text'
+                '--help:Show this text'
+                '--db:The ledger'
+                '-o:One of table, wide, json, jsonl, name'
+                '--output:One of table, wide, json, jsonl, name'
+                '-m:Keep TEXT in the chain'
+                '--message:Keep TEXT in the chain'
+                '--yes:Answer every question with yes'
+                '--no-color:No colour'
+                '--debug:Show a traceback with an error'
+            )
+            ;;
+        /logs)
+            options=(
+                '--tail:So many lines'
+                '--generation:Which run of it; else the newest'
+                '--raw:Print it as it is, control characters and all'
+                '-h:Show this text'
+                '--help:Show this text'
+                '--db:The ledger'
+                '-o:One of table, wide, json, jsonl, name'
+                '--output:One of table, wide, json, jsonl, name'
+                '-m:Keep TEXT in the chain'
+                '--message:Keep TEXT in the chain'
+                '--yes:Answer every question with yes'
+                '--no-color:No colour'
+                '--debug:Show a traceback with an error'
+            )
+            ;;
+        /stop)
+            options=(
+                '--grace:Between stop signal and kill, e.g. 30s; else its own'
+                '--now:Kill at once, as --grace 0s'
+                '-h:Show this text'
+                '--help:Show this text'
+                '--db:The ledger'
+                '-o:One of table, wide, json, jsonl, name'
+                '--output:One of table, wide, json, jsonl, name'
+                '-m:Keep TEXT in the chain'
+                '--message:Keep TEXT in the chain'
+                '--yes:Answer every question with yes'
+                '--no-color:No colour'
+                '--debug:Show a traceback with an error'
+            )
+            ;;
+        /unload)
+            options=(
+                '--grace:Between stop signal and kill, e.g. 30s; else its own'
+                '--now:Kill at once, as --grace 0s'
+                '--purge:Remove data it was to keep'
                 '-h:Show this text'
                 '--help:Show this text'
                 '--db:The ledger'
