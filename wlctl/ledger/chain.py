@@ -12,7 +12,8 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 import rfc8785
-from sqlalchemy import insert, select
+from sqlalchemy import select
+from sqlalchemy.engine.interfaces import DBAPICursor
 
 from wlctl.ledger.schema import chain
 from wlctl.ledger.store import ReadTx, WriteTx
@@ -64,18 +65,31 @@ def append(tx: WriteTx, kind: str, payload: Mapping[str, Json]) -> Event:
         "prev_hash": prev_hash,
         "hash": digest,
     }
-    tx.conn.execute(_INSERT, row)
+    mark = _PLACEHOLDER[tx.conn.dialect.paramstyle]
+    _speak(tx, _INSERT.replace("?", mark), tuple(row.values()))
     return _event(row)
 
 
-_INSERT = insert(chain)
-_HEAD = select(chain.c.seq, chain.c.hash).order_by(chain.c.seq.desc()).limit(1)
+# Every transaction runs these two while all others wait. Through SQLAlchemy they would take as long
+# again as everything else that happens then, so they are said to the driver itself.
+_HEAD = "SELECT seq, hash FROM chain ORDER BY seq DESC LIMIT 1"
+_INSERT = (
+    "INSERT INTO chain (seq, at, kind, actor, payload, prev_hash, hash)"
+    " VALUES (?, ?, ?, ?, ?, ?, ?)"
+)
+_PLACEHOLDER = {"qmark": "?", "format": "%s", "pyformat": "%s"}
+
+
+def _speak(tx: ReadTx, statement: str, values: tuple[object, ...] = ()) -> DBAPICursor:
+    cursor = tx.conn.connection.cursor()
+    cursor.execute(statement, values)
+    return cursor
 
 
 def head(tx: ReadTx) -> tuple[int, str]:
     """Return the newest event's seq and hash; 0 and 64 zeros for an empty chain."""
-    row = tx.conn.execute(_HEAD).first()
-    return (0, GENESIS) if row is None else (row.seq, row.hash)
+    row = _speak(tx, _HEAD).fetchone()
+    return (0, GENESIS) if row is None else (row[0], row[1])
 
 
 def hashed_bytes(
@@ -94,7 +108,10 @@ def hashed_bytes(
 
 def canonical(value: Json) -> bytes:
     """Encode `value` as RFC 8785 JSON, replacing what JSON cannot say."""
-    return rfc8785.dumps(_encodable(value))
+    try:
+        return rfc8785.dumps(value)  # nearly always; a copy of everything is only made in need
+    except rfc8785.CanonicalizationError:
+        return rfc8785.dumps(_encodable(value))
 
 
 def _encodable(value: Json) -> Any:

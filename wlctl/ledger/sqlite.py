@@ -36,10 +36,15 @@ RESTORE = "keep the file for evidence and put a backup in its place"
 BUSY_TIMEOUT_S = 30.0
 """How long a process waits for the others before it gives up."""
 
-POLL_S = 0.001
+JOURNAL_PAGES = 250
+"""The journal is folded into the file about this often. To sync a growing file costs twice what it
+costs to sync one that is written over, and it grows up to here."""
+
+POLL_S = 0.002
 """Between two tries for the write lock. SQLite's own wait grows to 100 ms a step, so that who has
 waited longest asks most seldom: 630 ms worst with eight writers, against 100 ms this way; and a
-wait inside SQLite cannot be interrupted by Ctrl-C."""
+wait inside SQLite cannot be interrupted by Ctrl-C. A queue (flock) is fairer still, 25 ms, but then
+each writer finds its processor's caches cold: half as many transactions a second."""
 
 
 class Sqlite:
@@ -76,6 +81,7 @@ class Sqlite:
                 "PRAGMA synchronous = FULL"
             )  # a commit that was answered survives a power cut
             conn.execute("PRAGMA foreign_keys = ON")
+            conn.execute(f"PRAGMA wal_autocheckpoint = {JOURNAL_PAGES}")
         except BaseException:
             conn.close()
             raise

@@ -1,0 +1,130 @@
+"""Whether the rows say what the chain says: one check a concern, fed with events as they go by.
+
+A new table that is told of by events adds its check to `CHECKS`.
+"""
+
+import hashlib
+import zlib
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from sqlalchemy import Row, Select, select
+
+from wlctl.ledger.schema import decisions, instances, life_events
+from wlctl.ledger.store import ReadTx
+
+
+@dataclass(frozen=True, slots=True)
+class Fact:
+    """One verified event, as much of it as a check needs."""
+
+    seq: int
+    hash: str
+    payload: Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Disagreement:
+    """A row and the event at `seq` do not say the same."""
+
+    seq: int
+    why: str
+
+
+class Check(Protocol):
+    """Compares one concern's rows with its events.
+
+    Attributes:
+        kinds: The events it wants to see.
+    """
+
+    kinds: frozenset[str]
+
+    def see(self, event: Fact) -> str | None:
+        """Take one event, in order; say what its rows have otherwise."""
+        ...
+
+    def end(self) -> Iterator[Disagreement]:
+        """After the last event: say what the rows have and no event said."""
+        ...
+
+
+class Histories:
+    """Each lifecycle event has its row in the history, and the last one is the instance's state."""
+
+    kinds = frozenset({"workload.lifecycle"})
+
+    def __init__(self, tx: ReadTx) -> None:
+        self._tx = tx
+        self._rows = _in_order(tx, select(life_events).order_by(life_events.c.seq))
+        self._last: dict[str, tuple[int, str]] = {}
+
+    def see(self, event: Fact) -> str | None:
+        """See `Check.see`."""
+        told = event.payload
+        row = next(self._rows, None)
+        if row is None or row.seq != event.seq:
+            return "the history has no row of it, or one too many before it"
+        if (row.instance_id, row.from_state, row.to_state, row.reason) != (
+            told.get("instance"),
+            told.get("from"),
+            told.get("to"),
+            told.get("reason"),
+        ):
+            return "the history tells of another step"
+        self._last[row.instance_id] = (event.seq, row.to_state)
+        return None
+
+    def end(self) -> Iterator[Disagreement]:
+        """See `Check.end`."""
+        for row in self._rows:
+            yield Disagreement(row.seq, "the history has a step that no event tells of")
+        for row in _in_order(self._tx, select(instances.c.id, instances.c.state)):
+            seq, state = self._last.get(row.id, (0, None))
+            if row.state != state:
+                why = f"instance {row.id} is {row.state} and was last told to be {state}"
+                yield Disagreement(seq, why)
+
+
+class Decisions:
+    """Each decision has its event, and its document is the one that the event binds."""
+
+    kinds = frozenset({"workload.place", "workload.refuse"})
+
+    def __init__(self, tx: ReadTx) -> None:
+        self._rows = _in_order(tx, select(decisions).order_by(decisions.c.seq))
+
+    def see(self, event: Fact) -> str | None:
+        """See `Check.see`."""
+        if event.payload.get("phase") != "decision":
+            return None
+        row = next(self._rows, None)
+        if row is None or row.seq != event.seq:
+            return "the decision is not kept, or one too many before it"
+        if row.id != event.hash:
+            return "the decision is kept under another id than the event's hash"
+        told = event.payload.get("document")
+        if row.sha256 != told or (row.document is not None and _sha256(row.document) != told):
+            return "the decision's document is another than the one that was made"
+        return None
+
+    def end(self) -> Iterator[Disagreement]:
+        """See `Check.end`."""
+        for row in self._rows:
+            yield Disagreement(row.seq, "a decision is kept that no event tells of")
+
+
+CHECKS: tuple[Callable[[ReadTx], Check], ...] = (Histories, Decisions)
+"""Every check there is; each is made anew for one verification."""
+
+
+def _in_order(tx: ReadTx, query: Select[Any]) -> Iterator[Row[Any]]:
+    return iter(tx.conn.execute(query, execution_options={"yield_per": 1000}))
+
+
+def _sha256(packed: bytes) -> str | None:
+    try:
+        return hashlib.sha256(zlib.decompress(packed)).hexdigest()
+    except zlib.error:
+        return None

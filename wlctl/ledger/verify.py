@@ -1,0 +1,176 @@
+"""Whether the chain is whole: every link, every number, and every row that an event tells of."""
+
+import hashlib
+import json
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from sqlalchemy import select
+
+from wlctl.errors import InvalidFile, LedgerDamaged
+from wlctl.ledger import chain
+from wlctl.ledger.agreement import CHECKS, Check, Fact
+from wlctl.ledger.backend import Backend
+from wlctl.ledger.schema import chain as table
+from wlctl.ledger.store import Ledger, ReadTx
+from wlctl.model.event import Checkpoint
+
+BATCH = 2000
+"""Events between two calls of `progress`."""
+
+_AT = re.compile(rb"[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}\.[0-9]{3}Z")
+
+
+@dataclass(frozen=True, slots=True)
+class Verified:
+    """Everything holds.
+
+    Attributes:
+        head: The newest event, as a checkpoint names it.
+    """
+
+    head: Checkpoint
+
+
+@dataclass(frozen=True, slots=True)
+class Broken:
+    """The chain, or a row, is not what was recorded.
+
+    Attributes:
+        seq: The first event that is wrong, missing, or not agreed with.
+    """
+
+    seq: int
+    why: str
+
+
+def ignore(_seq: int) -> None:
+    """Take no notice of progress."""
+
+
+def verify(
+    ledger: Ledger,
+    *,
+    against: Checkpoint | None = None,
+    progress: Callable[[int], None] = ignore,
+) -> Verified | Broken:
+    """Answer whether the chain holds and the rows agree with it, as of one moment.
+
+    `against` is a checkpoint that was kept elsewhere: its event must be in the chain, unchanged.
+    `progress` is called every few thousand events with the number of the last one.
+
+    Raises:
+        InvalidFile: The checkpoint is of another installation.
+    """
+    if against is not None and against.installation != ledger.installation:
+        raise InvalidFile(
+            f"the checkpoint is of installation {against.installation}, "
+            f"and this ledger is {ledger.installation}"
+        )
+    walk = _Walk(against)
+    try:
+        with ledger.read() as tx:
+            broken = walk.through(tx, ledger.backend, progress)
+    except LedgerDamaged as damage:
+        return Broken(walk.seq + 1, damage.message)
+    head = Checkpoint(ledger.installation, ledger.epoch, walk.seq, walk.hash.decode())
+    return broken or Verified(head)
+
+
+class _Walk:
+    """One pass over the chain, oldest event first; everything is compared as the bytes stored.
+
+    Attributes:
+        seq: Of the last event that was right, and `hash` is its hash.
+    """
+
+    def __init__(self, against: Checkpoint | None) -> None:
+        self.seq = 0
+        self.hash = chain.GENESIS.encode()
+        self._against = against
+        self._checks: list[Check] = []
+        self._wanted: dict[bytes, list[Check]] = {}
+        self._actors: dict[bytes, bytes] = {}
+
+    def through(
+        self, tx: ReadTx, backend: Backend, progress: Callable[[int], None]
+    ) -> Broken | None:
+        """Go through the chain, and then the rows it left; stop at the first that is wrong."""
+        self._checks = [check(tx) for check in CHECKS]
+        columns = (table.c.at, table.c.kind, table.c.actor, table.c.payload)
+        octets = map(backend.octets, (*columns, table.c.prev_hash, table.c.hash))
+        query = select(table.c.seq, *octets).order_by(table.c.seq)
+        for rows in tx.conn.execute(query, execution_options={"yield_per": BATCH}).partitions():
+            for row in rows:
+                why = self._step(row)
+                if why is not None:
+                    return Broken(self.seq + 1, why)
+            progress(self.seq)
+        return self._cut() or self._disagreed()
+
+    def _step(self, row: Sequence[Any]) -> str | None:
+        """Take the next event; say what is wrong with it."""
+        seq, at, kind, actor, payload, prev_hash, digest = row
+        if seq != self.seq + 1:
+            return f"it is missing: the next one is {seq}"
+        if prev_hash != self.hash:
+            return "it does not name the hash of the event before it"
+        try:
+            wanted, encoded = self._wanted[kind], self._actors[actor]
+        except KeyError:  # the first of its kind, or of its actor
+            if not self._learn(kind, actor):
+                return "its kind or actor is none that was ever recorded"
+            wanted, encoded = self._wanted[kind], self._actors[actor]
+        if not _AT.fullmatch(at or b""):
+            return "its time is in no form that was ever recorded"
+        content = chain.hashed_bytes(
+            actor=encoded, at=at, kind=kind, payload=payload or b"", prev_hash=prev_hash, seq=seq
+        )
+        said = hashlib.sha256(content).hexdigest()
+        if said.encode() != digest:
+            return "its hash is not that of what it says"
+        if self._against is not None and self._against.seq == seq and self._against.hash != said:
+            return "the checkpoint names another event in its place"
+        why = _compared(wanted, seq, said, payload) if wanted else None
+        if why is None:
+            self.seq, self.hash = seq, digest
+        return why
+
+    def _learn(self, kind: bytes | None, actor: bytes | None) -> bool:
+        """Take in a kind and an actor; an answer of False means that no event can have them."""
+        try:
+            name, who = (kind or b"").decode(), (actor or b"").decode()
+        except UnicodeDecodeError:
+            return False
+        if kind is None or actor is None or not chain.KINDS.fullmatch(name):
+            return False
+        self._wanted[kind] = [check for check in self._checks if name in check.kinds]
+        self._actors[actor] = chain.canonical(who)
+        return True
+
+    def _cut(self) -> Broken | None:
+        if self._against is None or self._against.seq <= self.seq:
+            return None
+        return Broken(
+            self.seq + 1, f"it is missing: the checkpoint was made at event {self._against.seq}"
+        )
+
+    def _disagreed(self) -> Broken | None:
+        found = (disagreement for check in self._checks for disagreement in check.end())
+        first = min(found, key=lambda disagreement: disagreement.seq, default=None)
+        return None if first is None else Broken(first.seq, first.why)
+
+
+def _compared(wanted: list[Check], seq: int, digest: str, payload: bytes) -> str | None:
+    """Show an event to the checks that want it; say what the first of them finds."""
+    try:
+        event = Fact(seq, digest, json.loads(payload))
+    except ValueError:
+        return "its payload cannot be read"
+    for check in wanted:
+        why = check.see(event)
+        if why is not None:
+            return why
+    return None
