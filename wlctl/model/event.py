@@ -1,8 +1,11 @@
 """The chain's nouns: who did something, the event that says so, and a checkpoint of it all."""
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+
+from wlctl.model.ids import CHECKED_ID
 
 Json = None | bool | int | float | str | Sequence["Json"] | Mapping[str, "Json"]
 """What JSON can say; keys are text."""
@@ -64,3 +67,29 @@ def rfc3339(at_ms: int) -> str:
     """Write a moment as RFC 3339 UTC with milliseconds; texts of two moments compare as they do."""
     at = _EPOCH + timedelta(milliseconds=at_ms)
     return at.isoformat(timespec="milliseconds").replace("+00:00", "Z")
+
+
+_NUMBER = "(0|[1-9][0-9]{0,17})"
+_CHECKPOINT = re.compile(rf"wlctl/({CHECKED_ID.pattern})\n{_NUMBER}\n{_NUMBER}\n([0-9a-f]{{64}})\n")
+
+
+def checkpoint_text(checkpoint: Checkpoint) -> str:
+    """Write a checkpoint as the text of the note that is signed: origin, epoch, seq and hash.
+
+    Source: C2SP, signed-note.md; the origin is the installation, since each has a key of its own.
+    """
+    return (
+        f"wlctl/{checkpoint.installation}\n"
+        f"{checkpoint.epoch}\n"
+        f"{checkpoint.seq}\n"
+        f"{checkpoint.hash}\n"
+    )
+
+
+def parse_checkpoint(text: str) -> Checkpoint | None:
+    """Read the text of a note; None for anything `checkpoint_text` would not have written."""
+    found = _CHECKPOINT.fullmatch(text)
+    if found is None:
+        return None
+    installation, epoch, seq, digest = found.groups()
+    return Checkpoint(installation, int(epoch), int(seq), digest)
