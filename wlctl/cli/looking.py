@@ -59,8 +59,8 @@ def logs(
 ) -> None:
     """Print the end of what a copy wrote to its standard output and error."""
     session = session_of(ctx)
-    found = flow.logs(session.runtime, name, generation=generation, tail_bytes=tail * LINE_BYTES)
-    lines = found.text.splitlines()[-tail:]
+    found = flow.logs(session.runtime, name, generation=generation, lines=tail)
+    lines = found.text.splitlines()
     if raw and session.output in (Output.TABLE, Output.WIDE):
         session.streams.data("".join(f"{line}\n" for line in lines))
         return
@@ -70,10 +70,6 @@ def logs(
         "lines": list(lines),
     }
     render.document(session, "wlctl.logs/1", value, lines)
-
-
-LINE_BYTES = 400
-"""What is fetched for each line asked for; a log of longer lines shows fewer."""
 
 
 def _actual(one: Listed) -> str:

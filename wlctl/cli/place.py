@@ -1,8 +1,8 @@
 """`wlctl place`: decide where a workload goes, say why, and put it there."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, cast
 
 import typer
 
@@ -116,7 +116,7 @@ def _json(report: flow.Report) -> dict[str, Json]:
         if attempt
         else [],
         "unenforced": list(report.launched.unenforced) if report.launched else [],
-        "explanation": report.document,
+        "explanation": cast("Mapping[str, Json] | None", report.document),
     }
 
 

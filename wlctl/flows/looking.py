@@ -35,7 +35,7 @@ def ps(rt: Runtime) -> list[Listed]:
         return [Listed(one, newest.get(one.id)) for one in instances.current(tx)]
 
 
-def logs(rt: Runtime, word: str, *, generation: int | None = None, tail_bytes: int) -> LogTail:
+def logs(rt: Runtime, word: str, *, generation: int | None = None, lines: int) -> LogTail:
     """Fetch the end of what a copy has printed.
 
     Args:
@@ -53,7 +53,7 @@ def logs(rt: Runtime, word: str, *, generation: int | None = None, tail_bytes: i
     if number == 0:
         raise NoOutput(f"{instance.name} never ran, so there is no output")
     with rt.connect(node.address) as session:
-        found = session.logs(rt.ledger.installation, instance.id, number, tail_bytes)
+        found = session.logs(rt.ledger.installation, instance.id, generation=number, lines=lines)
     if isinstance(found, Refused):
         raise NoOutput(f"{node.name} has no output of {instance.name} g{number}: {found.detail}")
     return found

@@ -4,7 +4,6 @@ One candidate is tried. Whatever happens to the answer, the ledger says it: a co
 knows whether it runs is `unsettled`, keeps what it holds, and is ended by `stop` or `unload`.
 """
 
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -28,7 +27,8 @@ from wlctl.model.node import Node
 from wlctl.model.placement import Decision, PlaceRequest, Weights
 from wlctl.model.workload import Requirement
 from wlctl.placement import engine
-from wlctl.placement.explain import document
+from wlctl.placement.document import document, encode
+from wlctl.placement.shapes import Document
 
 UNGATED = Verdict(Ruling.ALLOWED, "ungated", "there is no policy in this version")
 """What every node gets until there is a gate, said in every decision."""
@@ -77,7 +77,7 @@ class Report:
     name: str
     dry_run: bool
     decision: DecisionId | None
-    document: Mapping[str, Json] | None
+    document: Document | None
     attempt: Attempt | None = None
     instance: Instance | None = None
     launched: Launched | None = None
@@ -189,13 +189,14 @@ def _dispatch(rt: Runtime, intent: _Intent) -> Placed | Launched | Refused:
     """Bring the files that the node lacks, then place; all over one connection."""
     chosen = intent.admitted.variant(intent.instance.variant)
     with rt.connect(intent.node.address) as session:
-        offered = session.offer(rt.ledger.installation, [file.sha256 for file in chosen.files])
+        sizes = {file.sha256: file.size_bytes for file in chosen.files}
+        offered = session.offer(tuple(sizes))
         if isinstance(offered, Refused):
             return offered
         fleet.check_identity(intent.node, offered.node_id)
         for sha256 in offered.missing:
             with intent.admitted.store.open(sha256) as file:
-                taken = session.receive(rt.ledger.installation, sha256, file)
+                taken = session.receive(sha256, sizes[sha256], file)
             if isinstance(taken, Refused):
                 return taken
         return session.place(
@@ -335,7 +336,7 @@ def _recorded(
     told = document(decision)
     found = decisions.record(
         tx,
-        told,
+        encode(told),
         name=name,
         workload=admitted.spec.name,
         package_id=admitted.package_id,

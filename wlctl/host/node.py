@@ -14,6 +14,7 @@ from wlctl.model.actions import (
     LogTail,
     NodeFacts,
     NodeStatus,
+    Offered,
     Placed,
     PlaceRequest,
     Refused,
@@ -105,13 +106,10 @@ class NodeSession:
         found = self._run("facts", ("installation", installation))
         return found if isinstance(found, Refused) else probe.read(found)
 
-    def offer(self, sha256s: Sequence[str]) -> tuple[str, ...] | Refused:
-        """Ask which of these files the node's store lacks; in the order given."""
+    def offer(self, sha256s: Sequence[str]) -> Offered | Refused:
+        """Ask which of these files the node's store lacks."""
         found = self._run("offer", *(("sha256", sha256) for sha256 in sha256s))
-        if isinstance(found, Refused):
-            return found
-        lacking = {field for line in found.all("missing") for field in line.fields}
-        return tuple(sha256 for sha256 in sha256s if sha256 in lacking)
+        return found if isinstance(found, Refused) else outcome.offered(found, sha256s)
 
     def receive(self, sha256: str, size_bytes: int, data: BinaryIO) -> Refused | None:
         """Put one file of exactly `size_bytes` into the node's store, which checks its hash.

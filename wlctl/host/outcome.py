@@ -1,6 +1,6 @@
 """Reads what the actions on instances answer, strictly, into the model's values."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from enum import StrEnum
 from typing import TypeVar
 
@@ -12,6 +12,7 @@ from wlctl.model.actions import (
     Launched,
     LogTail,
     NodeStatus,
+    Offered,
     Placed,
     RefusalCode,
     Refused,
@@ -68,6 +69,16 @@ def launched(found: Answer) -> Launched:
         ports=tuple(_port(value) for value in _values(given, "port")),
         unenforced=tuple(_values(given, "unenforced")),
         data_dir=_get(given.named, "data"),
+    )
+
+
+def offered(found: Answer, asked: Sequence[str]) -> Offered:
+    """Read which of the files `asked` for are missing."""
+    lacking = {field for line in found.all("missing") for field in line.fields}
+    return Offered(
+        node_id=found.text("node_id"),
+        uptime_ms=found.number("uptime_ms"),
+        missing=tuple(sha256 for sha256 in asked if sha256 in lacking),
     )
 
 

@@ -1,7 +1,6 @@
 """Every decision that was made, with the event that binds its document."""
 
 import hashlib
-import json
 import zlib
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -23,7 +22,7 @@ class Stored:
 
     Attributes:
         node: Where it placed, or None.
-        document: Under the schema it names; None once it was pruned (the chain keeps its hash).
+        document: Canonical JSON; None once it was pruned (the chain keeps its hash).
     """
 
     id: DecisionId
@@ -34,12 +33,12 @@ class Stored:
     node: str | None
     dry_run: bool
     sha256: str
-    document: Mapping[str, Any] | None
+    document: bytes | None
 
 
 def record(
     tx: WriteTx,
-    document: Mapping[str, Json],
+    document: bytes,
     *,
     name: str,
     workload: str,
@@ -52,11 +51,11 @@ def record(
     """Record a decision as one event and one row; its id is the event's hash.
 
     Args:
+        document: Canonical JSON, all of the decision.
         counts: How many nodes were judged eligible, and rejected by each constraint.
         instance_id: The copy that is intended by it; None for a dry run and where nothing fits.
     """
-    canonical = chain.canonical(document)
-    digest = hashlib.sha256(canonical).hexdigest()
+    digest = hashlib.sha256(document).hexdigest()
     payload: dict[str, Json] = {
         "phase": "decision",
         "document": digest,
@@ -83,7 +82,7 @@ def record(
             node=node,
             dry_run=dry_run,
             sha256=digest,
-            document=zlib.compress(canonical, level=6),
+            document=zlib.compress(document, level=6),
         )
     )
     return DecisionId(event.hash)
@@ -116,5 +115,5 @@ def _stored(row: Row[Any]) -> Stored:
         node=row.node,
         dry_run=row.dry_run,
         sha256=row.sha256,
-        document=None if packed is None else json.loads(zlib.decompress(packed)),
+        document=None if packed is None else zlib.decompress(packed),
     )

@@ -103,6 +103,20 @@ class NodeFacts:
 
 
 @dataclass(frozen=True, slots=True)
+class Offered:
+    """What a node says before anything is brought to it.
+
+    Attributes:
+        uptime_ms: Of this boot, now: deadlines of what follows are counted from it.
+        missing: Files that its store lacks, in the order asked.
+    """
+
+    node_id: str
+    uptime_ms: int
+    missing: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class PlaceRequest:
     """Stage one placed copy, and start its first generation unless told not to.
 

@@ -1,5 +1,5 @@
 # shellcheck shell=sh
-# offer: which of these files the node's store lacks.
+# offer: which of these files the node's store lacks; who answers, and its time, for what follows.
 asked=
 param() {
 	case $1 in
@@ -12,6 +12,10 @@ param() {
 }
 request
 state_dir || refuse resources "$S cannot be written"
+get "$S/node_id" || refuse verify "$S/node_id is not there, or damaged"
+uptime
+answer node_id "$g"
+answer uptime_ms "$t"
 for o_h in $asked; do
 	[ -f "$S/store/$o_h" ] || answer missing "$o_h"
 done
