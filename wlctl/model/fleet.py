@@ -14,8 +14,11 @@ class Ruling(StrEnum):
     """What the gate says; a deferred placement counts as denied."""
 
     ALLOWED = "allowed"
+    """Yes."""
     DENIED = "denied"
+    """No."""
     DEFERRED = "deferred"
+    """Not before somebody approves it."""
 
 
 @dataclass(frozen=True, slots=True)

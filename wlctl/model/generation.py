@@ -23,6 +23,7 @@ class Liveliness(StrEnum):
     ALIVE = "alive"
     """Of the recorded start time and boot; a zombie counts while another thread of it runs."""
     GONE = "gone"
+    """No process has that pid, or another one has it now."""
     UNKNOWN = "unknown"
     """It was recorded under another boot: its pid says nothing here."""
 

@@ -50,7 +50,9 @@ class Tiering(StrEnum):
     """How an eligible node would run the workload, best first; no score crosses them."""
 
     NATIVE = "native"
+    """As it is."""
     EMULATED = "emulated"
+    """Through an emulator."""
     DEV_FALLBACK = "dev_fallback"
     """Natively, on a machine of last resort."""
 
