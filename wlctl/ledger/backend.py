@@ -1,5 +1,7 @@
 """What differs from one database to the next; everything else is SQLAlchemy Core."""
 
+from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
@@ -9,15 +11,31 @@ from wlctl.errors import WlctlError
 from wlctl.ledger.locks import Locks
 
 
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One thing that was looked at.
+
+    Attributes:
+        what: In snake_case, the same in every version.
+        detail: What was found, good or not.
+    """
+
+    what: str
+    good: bool
+    detail: str
+
+
 class Backend(Protocol):
     """How one kind of database is spoken to.
 
     Attributes:
+        where: Where the ledger is, for people to read.
         engine: Hands out connections that are in no transaction until one is begun here.
         errors: What the driver and SQLAlchemy raise; `failure` says what each means.
         locks: Tells whether the process behind an operation lives.
     """
 
+    where: str
     engine: Engine
     errors: tuple[type[Exception], ...]
     locks: Locks
@@ -38,11 +56,20 @@ class Backend(Protocol):
         """Translate one of `errors` to what a user can act on; None when it is a bug of ours."""
         ...
 
+    def examine(self) -> Iterator[Finding]:
+        """Look for damage below the tables, and for settings that a ledger must not have."""
+        ...
+
     def copy_to(self, target: Path) -> Path:
         """Copy one consistent state of the ledger to a new file while others go on writing.
 
+        The copy appears whole or not at all, readable by its owner alone.
+
         Raises:
             LedgerExists: Something is there already.
+            InvalidFile: It cannot be made there.
+            LedgerDiskFull: There is no room for it.
+            LedgerDamaged: What would be copied is damaged.
         """
         ...
 

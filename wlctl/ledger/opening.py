@@ -2,7 +2,6 @@
 
 import fcntl
 import os
-import re
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -11,13 +10,15 @@ from pathlib import Path
 from sqlalchemy import insert, select
 
 from wlctl.errors import LedgerBusy, LedgerDamaged, LedgerExists, LedgerPermissions
-from wlctl.ledger import chain, migrate, site
+from wlctl.ledger import backup, chain, migrate, site
 from wlctl.ledger.backend import Backend
+from wlctl.ledger.files import drop_unfinished, sync_directory
 from wlctl.ledger.migrate import SHIPPED, Migrated, Migrations
 from wlctl.ledger.schema import installation as installation_table
-from wlctl.ledger.sqlite import BUSY_TIMEOUT_S, RESTORE, Sqlite, sync_directory
+from wlctl.ledger.sqlite import BUSY_TIMEOUT_S, Sqlite
+from wlctl.ledger.sqlite_errors import RESTORE
 from wlctl.ledger.store import Ledger, WriteTx, failures_said, transaction
-from wlctl.model.event import Author, rfc3339
+from wlctl.model.event import Author
 from wlctl.model.ids import InstallationId
 
 POLL_S = 0.02
@@ -155,9 +156,8 @@ def _migrate(
     backend: Sqlite, migrations: Migrations, *, now_ms: int, author: Author, unasked: bool
 ) -> Migrated | None:
     def save(revision: str) -> Path:
-        moment = re.sub(r"[-:]|\.[0-9]+", "", rfc3339(now_ms))
-        name = f"{backend.path.name}.backup-{revision}-{moment}"
-        return backend.copy_to(backend.path.with_name(name))
+        drop_unfinished(backend.path.parent, backup.prefix(backend.path))
+        return backup.copy(backend, backup.beside(backend.path, revision, now_ms))
 
     with transaction(backend, backend.begin_write) as conn:
         tx = WriteTx(conn, now_ms, author)

@@ -1,9 +1,9 @@
-"""How SQLite is spoken to: pragmas, who may write when, and what its errors mean."""
+"""How SQLite is spoken to: pragmas, who may write when, and what kind of file it has before it."""
 
 import contextlib
-import fcntl
 import os
 import sqlite3
+import stat
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -13,25 +13,17 @@ from sqlalchemy import ColumnElement, Connection, Engine, LargeBinary, cast, cre
 from sqlalchemy.exc import DBAPIError
 from sqlalchemy.pool import QueuePool
 
-from wlctl.errors import (
-    LedgerBusy,
-    LedgerDamaged,
-    LedgerDiskFull,
-    LedgerExists,
-    LedgerPermissions,
-    LedgerUnwritten,
-    NotALedger,
-    WlctlError,
-)
+from wlctl.errors import LedgerDamaged, LedgerDiskFull, NotALedger, WlctlError
+from wlctl.ledger.backend import Finding
+from wlctl.ledger.files import appearing
 from wlctl.ledger.locks import Locks
+from wlctl.ledger.sqlite_errors import RESTORE, failure_of, primary_code
 
 APPLICATION_ID = int.from_bytes(b"wlct", "big")
 """Stands in the file's header, where file(1) and `recognise` find it."""
 
 OUR_TABLES = frozenset({"alembic_version", "chain", "installation"})
 """What every ledger has, of whatever revision."""
-
-RESTORE = "keep the file for evidence and put a backup in its place"
 
 BUSY_TIMEOUT_S = 30.0
 """How long a process waits for the others before it gives up."""
@@ -54,6 +46,7 @@ class Sqlite:
 
     def __init__(self, path: Path, *, busy_timeout_s: float = BUSY_TIMEOUT_S) -> None:
         self.path = path
+        self.where = str(path)
         self.locks = Locks(path.with_name(f"{path.name}-lock"))
         self._busy_timeout_s = busy_timeout_s
         self.engine: Engine = create_engine(
@@ -77,9 +70,7 @@ class Sqlite:
             check_same_thread=False,  # the pool gives a connection to one thread at a time
         )
         try:
-            conn.execute(
-                "PRAGMA synchronous = FULL"
-            )  # a commit that was answered survives a power cut
+            conn.execute("PRAGMA synchronous = FULL")  # what was answered survives a power cut
             conn.execute("PRAGMA foreign_keys = ON")
             conn.execute(f"PRAGMA wal_autocheckpoint = {JOURNAL_PAGES}")
         except BaseException:
@@ -104,7 +95,7 @@ class Sqlite:
             with contextlib.closing(self.connect()) as conn:
                 self._recognise(conn)
         except sqlite3.DatabaseError as error:
-            if _primary(error) != sqlite3.SQLITE_NOTADB or self._looks_ours():
+            if primary_code(error) != sqlite3.SQLITE_NOTADB or self._looks_ours():
                 raise
             raise NotALedger(
                 f"{self.path} is not a ledger", hint="name the ledger file with --db"
@@ -134,32 +125,8 @@ class Sqlite:
         """
         with self.path.open("rb") as file:
             header = file.read(100)
-        return (
-            header[68:72] == APPLICATION_ID.to_bytes(4, "big") or header[:15] == b"SQLite format 3"
-        )
-
-    def copy_to(self, target: Path) -> Path:
-        """See `Backend.copy_to`; the copy appears whole or not at all, readable by its owner."""
-        if os.path.lexists(target):
-            raise LedgerExists(f"{target} is already there", hint="name another file")
-        partial = target.with_name(f"{target.name}.partial")
-        with _kept_alone(partial):
-            try:
-                with (
-                    contextlib.closing(self.connect()) as source,
-                    contextlib.closing(Sqlite(partial).connect()) as copy,
-                ):
-                    source.backup(copy)  # at once: in portions it starts over at every write
-                partial.rename(target)
-            finally:
-                partial.unlink(missing_ok=True)
-        sync_directory(target.parent)
-        return target
-
-    def close(self) -> None:
-        """See `Backend.close`."""
-        self.engine.dispose()
-        self.locks.close()
+        ours = APPLICATION_ID.to_bytes(4, "big")
+        return header[68:72] == ours or header.startswith(b"SQLite format 3")
 
     def begin_read(self, conn: Connection) -> None:
         """See `Backend.begin_read`; the view is taken at the first statement."""
@@ -183,7 +150,7 @@ class Sqlite:
             try:
                 driver.execute("BEGIN IMMEDIATE")
             except sqlite3.OperationalError as error:
-                if _primary(error) != sqlite3.SQLITE_BUSY or time.monotonic() >= deadline:
+                if primary_code(error) != sqlite3.SQLITE_BUSY or time.monotonic() >= deadline:
                     raise
             else:
                 return
@@ -195,37 +162,42 @@ class Sqlite:
 
     def failure(self, error: Exception) -> WlctlError | None:
         """See `Backend.failure`."""
-        origin = error.orig if isinstance(error, DBAPIError) else error
-        if not isinstance(origin, sqlite3.Error):
-            return None
-        match _primary(origin):
-            case sqlite3.SQLITE_BUSY | sqlite3.SQLITE_LOCKED:
-                return LedgerBusy(
-                    f"another wlctl has held the ledger for {self._busy_timeout_s:g} s",
-                    hint="run the same command again; it is safe to repeat",
-                )
-            case sqlite3.SQLITE_CORRUPT | sqlite3.SQLITE_NOTADB:
-                return LedgerDamaged(f"the ledger {self.path} is damaged: {origin}", hint=RESTORE)
-            case sqlite3.SQLITE_FULL:
-                return self._disk_full()
-            case sqlite3.SQLITE_IOERR:
-                return LedgerUnwritten(
-                    f"the ledger {self.path} could not be read or written: {origin}",
-                    hint="check the disk, then run `wlctl ledger check`",
-                )
-            case sqlite3.SQLITE_READONLY | sqlite3.SQLITE_CANTOPEN | sqlite3.SQLITE_PERM:
-                return LedgerPermissions(
-                    f"the ledger {self.path} cannot be written: {origin}",
-                    hint="the file and its directory must both be writable by you",
-                )
-            case _:
-                return None
+        return failure_of(error, self.path, self._busy_timeout_s)
 
-    def _disk_full(self) -> WlctlError:
-        return LedgerDiskFull(
-            f"no room left on the disk of the ledger {self.path}; nothing of this was recorded",
-            hint="make room and run the same command again",
-        )
+    def copy_to(self, target: Path) -> Path:
+        """See `Backend.copy_to`."""
+        with appearing(target) as partial, contextlib.closing(self.connect()) as source:
+            with contextlib.closing(Sqlite(partial).connect()) as copy:
+                try:
+                    source.backup(copy)  # at once: in portions it starts over at every write
+                except sqlite3.OperationalError as error:
+                    if primary_code(error) != sqlite3.SQLITE_FULL:
+                        raise
+                    raise LedgerDiskFull(f"no room for a copy in {target.parent}") from error
+                (fault,) = copy.execute("PRAGMA quick_check(1)").fetchone()
+            if fault != "ok":
+                raise LedgerDamaged(f"the ledger {self.path} is damaged: {fault}", hint=RESTORE)
+        return target
+
+    def examine(self) -> Iterator[Finding]:
+        """See `Backend.examine`."""
+        mode = stat.S_IMODE(self.path.stat().st_mode)
+        yield Finding("mode", good=not mode & 0o077, detail=f"{mode:04o}")
+        with contextlib.closing(self.connect()) as conn:
+            (journal,) = conn.execute("PRAGMA journal_mode").fetchone()
+            yield Finding("journal", good=journal == "wal", detail=journal)
+            for what, pragma in (
+                ("integrity", "PRAGMA integrity_check(20)"),
+                ("foreign_keys", "PRAGMA foreign_key_check"),
+            ):
+                faults = [" ".join(map(str, row)) for row in conn.execute(pragma).fetchmany(20)]
+                good = faults in ([], ["ok"])
+                yield Finding(what, good=good, detail="ok" if good else "; ".join(faults))
+
+    def close(self) -> None:
+        """See `Backend.close`."""
+        self.engine.dispose()
+        self.locks.close()
 
 
 def _driver(conn: Connection) -> sqlite3.Connection:
@@ -233,44 +205,3 @@ def _driver(conn: Connection) -> sqlite3.Connection:
     driver: object = conn.connection.dbapi_connection
     assert isinstance(driver, sqlite3.Connection)
     return driver
-
-
-def _primary(error: sqlite3.Error) -> int | None:
-    """Return SQLite's primary result code; the driver's own errors have none."""
-    code = getattr(error, "sqlite_errorcode", None)
-    return code & 0xFF if isinstance(code, int) else None
-
-
-@contextlib.contextmanager
-def _kept_alone(partial: Path) -> Iterator[None]:
-    """Make `partial` empty, also when a killed process left it, and let nobody else in."""
-    flags = os.O_CREAT | os.O_RDWR | os.O_CLOEXEC | os.O_NOFOLLOW
-    fd = os.open(partial, flags, 0o600)
-    try:
-        if not _is_mine(fd, partial):
-            raise LedgerBusy(
-                f"another process is making {partial.stem}", hint="try again in a moment"
-            )
-        os.fchmod(fd, 0o600)
-        os.ftruncate(fd, 0)
-        yield
-    finally:
-        os.close(fd)
-
-
-def _is_mine(fd: int, partial: Path) -> bool:
-    """Lock the file; False if another has it, or it got its final name while we came."""
-    try:
-        fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        return os.path.samestat(os.fstat(fd), partial.stat())
-    except (BlockingIOError, FileNotFoundError):
-        return False
-
-
-def sync_directory(directory: Path) -> None:
-    """Make a new name in `directory` survive a power cut."""
-    fd = os.open(directory, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-    try:
-        os.fsync(fd)
-    finally:
-        os.close(fd)

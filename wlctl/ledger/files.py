@@ -1,0 +1,80 @@
+"""How a file beside the ledger comes into being: whole or not at all, and its owner's alone."""
+
+import contextlib
+import fcntl
+import glob
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+from wlctl.errors import InvalidFile, LedgerBusy, LedgerExists
+
+PARTIAL = ".partial"
+
+
+@contextlib.contextmanager
+def appearing(target: Path) -> Iterator[Path]:
+    """Hand out an empty file to fill, which at the end becomes `target`, or vanishes.
+
+    Raises:
+        LedgerExists: Something is there already.
+        LedgerBusy: Another process is making the same file.
+        InvalidFile: It cannot be made there.
+    """
+    if os.path.lexists(target):
+        raise LedgerExists(f"{target} is already there", hint="name another file")
+    partial = target.with_name(f"{target.name}{PARTIAL}")
+    try:
+        with _kept_alone(partial):
+            try:
+                yield partial
+                partial.rename(target)
+            finally:
+                partial.unlink(missing_ok=True)
+        sync_directory(target.parent)
+    except OSError as error:
+        raise InvalidFile(f"{target} cannot be written: {error.strerror}") from error
+
+
+def drop_unfinished(directory: Path, prefix: str) -> None:
+    """Remove what killed processes left in `directory` of files whose name begins so."""
+    for partial in directory.glob(f"{glob.escape(prefix)}*{PARTIAL}"):
+        with contextlib.suppress(LedgerBusy), _kept_alone(partial):
+            partial.unlink()
+
+
+def sync_directory(directory: Path) -> None:
+    """Make a new name in `directory` survive a power cut."""
+    fd = os.open(directory, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        os.fsync(fd)
+    finally:
+        os.close(fd)
+
+
+@contextlib.contextmanager
+def _kept_alone(partial: Path) -> Iterator[None]:
+    """Make `partial` empty, also when a killed process left it, and let nobody else in.
+
+    The lock is given back last: closing a file drops what SQLite has locked of it.
+    """
+    flags = os.O_CREAT | os.O_RDWR | os.O_CLOEXEC | os.O_NOFOLLOW
+    fd = os.open(partial, flags, 0o600)
+    try:
+        if not _is_mine(fd, partial):
+            name = partial.name.removesuffix(PARTIAL)
+            raise LedgerBusy(f"another process is making {name}", hint="try again in a moment")
+        os.fchmod(fd, 0o600)
+        os.ftruncate(fd, 0)
+        yield
+    finally:
+        os.close(fd)
+
+
+def _is_mine(fd: int, partial: Path) -> bool:
+    """Lock the file; False if another has it, or it got its final name while we came."""
+    try:
+        fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        return os.path.samestat(os.fstat(fd), partial.stat())
+    except (BlockingIOError, FileNotFoundError):
+        return False
