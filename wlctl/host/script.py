@@ -5,7 +5,7 @@ from pathlib import Path
 
 _ACTIONS = Path(__file__).parent / "actions"
 
-_GENERATION = ("state", "tools", "process", "sheet", "fence", "end", "launch")
+_GENERATION = ("state", "tools", "process", "sheet", "fence", "spec", "end", "launch")
 
 _PARTS: dict[str, tuple[str, ...]] = {
     "facts": ("state", "tools", "facts"),
@@ -13,7 +13,7 @@ _PARTS: dict[str, tuple[str, ...]] = {
     "receive": ("state", "receive"),
     "place": (*_GENERATION, "release", "place"),
     "start": (*_GENERATION, "start"),
-    "stop": ("state", "tools", "process", "sheet", "fence", "end", "release", "stop"),
+    "stop": ("state", "tools", "process", "sheet", "fence", "spec", "end", "release", "stop"),
     "status": ("state", "process", "fence", "status"),
     "logs": ("state", "fence", "logs"),
 }

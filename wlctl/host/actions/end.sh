@@ -207,6 +207,11 @@ end_all() { # GENERATIONS GRACE_MS SIGNAL -> clean, readings: all of them, side 
 	done
 	uptime
 	deadline=$((t + $2))
+	e_run=
+	if load_spec; then
+		run_base
+		e_run=$run/$short
+	fi
 	for gen in $1; do
 		G=$D/g$gen
 		end_generation "$deadline"
@@ -215,7 +220,7 @@ end_all() { # GENERATIONS GRACE_MS SIGNAL -> clean, readings: all of them, side 
 		if is_clean; then
 			[ -e "$G/ended" ] || put "$G/ended" "${how:-never} $t"
 			rm -rf "${G:?}/tmp" "$G/work" "$G/data" "$G/fifo" "$G/init.sh" "$G/launch" "$G/waiter" \
-				"$G/uid" 2>/dev/null
+				"$G/uid" "${e_run:-$G/run}/g$gen" 2>/dev/null
 		else
 			clean=no
 		fi

@@ -9,13 +9,14 @@ instance_paths() {
 	D=$I/instances/$iid
 	kept=$I/kept/$iid
 }
-read_number() { # -> have (0 for none, - when torn), have_verb
-	have_verb=
+read_number() { # -> have (0 for none, - when torn), have_verb, desired (- when not known)
+	have_verb='' desired=-
 	get "$D/opnum"
 	case $? in
 	0)
-		have=${g%% *}
-		have_verb=${g#* }
+		field 1 "$g" && have=$f
+		field 2 "$g" && have_verb=$f
+		field 3 "$g" && desired=${f:--}
 		is_number "$have" || have=-
 		;;
 	1) have=0 ;;
@@ -36,7 +37,7 @@ fence() { # VERB, under the lock -> same: yes when this very operation was accep
 	}
 }
 accept() { # VERB DESIRED, under the lock: from here on a lower number is refused
-	made_dir "$D" && put "$D/opnum" "$number $1" && put "$D/desired" "$2"
+	made_dir "$D" && put "$D/opnum" "$number $1 $2"
 }
 still_ours() { # under the lock: no later operation was accepted meanwhile
 	read_number
@@ -46,6 +47,11 @@ in_time() { # a request that was on its way for too long does nothing
 	is_number "$deadline" || refuse invalid_request 'deadline is not a number'
 	uptime
 	[ "$t" -le "$deadline" ] || refuse clock "the request arrived $((t - deadline)) ms after its deadline"
+}
+overtaken() { # under the lock: a later operation has the instance; what it removed stays removed
+	if [ -e "$I/departed/$iid" ]; then rm -rf "${D:?}" 2>/dev/null 7>&-; fi
+	out=
+	refuse superseded "operation $have came after $number"
 }
 refuse_departed() {
 	[ ! -e "$I/departed/$iid" ] || refuse superseded "$iid was unloaded from this node"

@@ -30,14 +30,8 @@ launch_env() { # -> run_dir, data_dir, vars: what the process is given
 	done
 	unset IFS
 }
-run_root() { # -> run: short, because a socket's path has room for 107 bytes
-	if [ "$me" = 0 ]; then
-		run=/run/wlctl
-	elif [ -n "${XDG_RUNTIME_DIR:-}" ] && [ -d "$XDG_RUNTIME_DIR" ]; then
-		run=$XDG_RUNTIME_DIR/wlctl
-	else
-		run=$S/run
-	fi
+run_root() { # -> run, run_dir
+	run_base
 	run_dir=$run/$short/g$gen
 	if [ "${#run_dir}" -gt 90 ]; then
 		problem="resources $run_dir leaves no room for the path of a socket"
@@ -184,9 +178,9 @@ prepare_generation() { # everything that must be there, and synced, before anyth
 			{ [ "$uid" = - ] || chown "$uid:$uid" "$G/tmp" "$run_dir" "$data_dir"; } &&
 			ln -sfn "g$gen" "$run/$short/current" && mkfifo -m 600 "$G/fifo"
 	} 2>/dev/null 7>&- &&
-		printf '%-62s.\n' '' >"$G/exit" && true >"$G/out" &&
-		put_bytes "$G/init.sh" "$INIT" &&
-		put_bytes "$G/launch" "containment $way_in
+		made_here "$G/exit" "$(printf '%-62s.' '')$nl" && made_here "$G/out" '' &&
+		made_here "$G/init.sh" "$INIT" &&
+		made_here "$G/launch" "containment $way_in
 uid $uid
 ctl $l_ctl
 limit $l_limit
@@ -200,18 +194,23 @@ unshare $l_unshare
 lease -
 ${launch_words}end
 " &&
+		given_words &&
 		put_bytes "$G/record" "gen $gen $boot $containment cgroupfs $uid $c_ctl_i $c_ctl_up $c_limit_i $c_limit_up $l_path .
+given$given .
 " &&
-		put "$G/given" "$(given_words)" && put "$D/current" "$gen" && put "$G/open" open && return 0
+		put "$D/current" "$gen" && made_here "$G/open" "open .$nl" && return 0
 	problem="resources generation $gen cannot be written to $S"
 	return 1
 }
-given_words() { # what was promised of ports, limits and data, for whoever asks again
+made_here() { # FILE TEXT: what means something under this boot only, and so is not synced
+	printf '%s' "$2" 2>/dev/null >"$1"
+}
+given_words() { # -> given: what was promised of ports, limits and data, for whoever asks again
 	enc "$data_dir"
-	printf 'data=%s' "$e"
-	for l_u in $unenforced; do printf ' unenforced=%s' "$l_u"; done
+	given=" data=$e"
+	for l_u in $unenforced; do given="$given unenforced=$l_u"; done
 	IFS=$nl
-	for l_p in $ports; do printf ' port=%s' "${l_p%% *}:${l_p#* }"; done
+	for l_p in $ports; do given="$given port=${l_p%% *}:${l_p#* }"; done
 	unset IFS
 }
 spawn() {
@@ -248,5 +247,5 @@ answer_launched() { # yes|no: whether an earlier request had done it
 	enc "$r_cg/limit/g$gen"
 	answer "launched $gen already=$1 boot=$r_boot containment=$r_containment way=$r_way pid=$r_leader" \
 		"start=$r_leader_start uid=$r_uid cgroup=$e inode=$r_limit"
-	if get "$G/given"; then answer "given $g"; fi
+	answer "given$r_given"
 }

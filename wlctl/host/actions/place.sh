@@ -79,33 +79,15 @@ own_start() { # -> started: this shell's start time
 	set -- $o_st
 	started=${20}
 }
-write_spec() {
-	short=$(printf '%s' "$installation/$iid" | sha256sum 7>&-)
-	short=${short%"${short#????????}"}
-	enc "$node"
-	s_text="name $name
-node $e
-decision $decision
-package $package
-sheet $sheet
-short $short"
-	IFS=$nl
-	for s_kv in $o_env; do s_text="$s_text${nl}env $s_kv"; done
-	unset IFS
-	[ -z "$o_args" ] || s_text="$s_text$nl${o_args%"$nl"}"
-	put_text "$D/spec" "$s_text"
-}
 give_up() { # under the lock: nothing of it may be left, and it stays refused
 	p_code=${problem%% *} p_text=${problem#* }
-	if [ -e "$G/record" ] || [ -e "$G/open" ]; then
-		close_generation || unclean "$p_code" "$p_text"
-		unlock
-		end_all "$gen" 0 KILL
-		out=
-		lock 10
-		[ "$clean" = yes ] || unclean "$p_code" "$p_text"
-	fi
-	still_ours || refuse superseded "operation $have came after $number"
+	close_generation || unclean "$p_code" "$p_text"
+	unlock
+	end_all "$gen" 0 KILL
+	out=
+	relock
+	still_ours || overtaken
+	[ "$clean" = yes ] || unclean "$p_code" "$p_text"
 	release_instance
 	rm -rf "${D:?}" 2>/dev/null 7>&- || unclean "$p_code" "$p_text"
 	put "$claim" "refused $p_code $p_text" || unclean "$p_code" "$p_text"
@@ -135,15 +117,16 @@ unlock # hashing may take long; what was accepted is checked again before anythi
 
 problem=
 read_sheet "$sheet" && check_order && verify_files && made_dir "$G" && stage_files "$G/work" || {
-	lock 10
+	relock
+	still_ours || overtaken
 	[ -n "$problem" ] || problem="resources $S cannot be written"
 	give_up
 }
-lock 10
-still_ours || refuse superseded "operation $have came after $number"
+relock
+still_ours || overtaken
 if [ "$start" = no ]; then
 	rm -rf "${G:?}" 7>&-
-	if ! put "$D/desired" stopped || ! put "$claim" "placed $iid $number"; then
+	if ! accept place stopped || ! put "$claim" "placed $iid $number"; then
 		problem="resources $S cannot be written"
 		give_up
 	fi
@@ -158,8 +141,8 @@ if await_leader; then
 	answer_launched no
 	finish ok
 fi
-lock 10
-still_ours || refuse superseded "operation $have came after $number"
+relock
+still_ours || overtaken
 IFS= read -r why <"$G/err" || why='its launcher ended without a word'
 problem="runtime generation $gen did not start: $why"
 give_up

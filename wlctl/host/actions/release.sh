@@ -14,17 +14,9 @@ release_lines() { # TABLE: drop the instance's lines
 release_instance() { # under the lock; its uid stays taken while data of it is kept
 	release_lines "$S/ports"
 	[ -e "$kept" ] || release_lines "$S/uids"
-	if get_text "$D/spec"; then
-		e_s=${text##*"${nl}short "}
-		e_s=${e_s%%"$nl"*}
-		if [ "$me" = 0 ]; then
-			e_run=/run/wlctl
-		elif [ -n "${XDG_RUNTIME_DIR:-}" ] && [ -d "$XDG_RUNTIME_DIR" ]; then
-			e_run=$XDG_RUNTIME_DIR/wlctl
-		else
-			e_run=$S/run
-		fi
-		if [ "${#e_s}" = 8 ] && is_id "$e_s"; then rm -rf "${e_run:?}/$e_s" 2>/dev/null 7>&-; fi
+	if load_spec; then
+		run_base
+		rm -rf "${run:?}/${short:?}" 2>/dev/null 7>&-
 	fi
 	if [ -n "$cg" ]; then
 		for e_d in "$cg/$installation/$iid/ctl" "$cg/$installation/$iid/limit" "$cg/$installation/$iid" \

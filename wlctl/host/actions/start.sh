@@ -1,7 +1,6 @@
 # shellcheck shell=sh
 # start: a further generation of what was placed.
 installation='' iid='' number='' gen='' fence_no='' package='' deadline=''
-name='' node='' sheet='' short='' placed='' o_env='' o_args=''
 param() {
 	case $1 in
 	installation) installation=$2 ;;
@@ -14,36 +13,16 @@ param() {
 	*) unknown_param "$1" ;;
 	esac
 }
-load_spec() {
-	get_text "$D/spec" || refuse unknown_instance "$iid was not placed on this node"
-	IFS=$nl
-	for p_l in $text; do
-		unset IFS
-		p_v=${p_l#* }
-		case ${p_l%% *} in
-		name) name=$p_v ;;
-		node) dec "$p_v" && node=$d ;;
-		package) placed=$p_v ;;
-		sheet) sheet=$p_v ;;
-		short) short=$p_v ;;
-		env) o_env="$o_env$p_v$nl" ;;
-		arg) o_args="${o_args}arg $p_v$nl" ;;
-		esac
-	done
-	unset IFS
-	is_sha256 "$sheet" && is_id "$short" || refuse verify "what $iid is made of is damaged on the node"
-	[ "$placed" = "$package" ] || refuse invalid_request "$iid is of package $placed"
-}
 give_up() { # under the lock: the generation goes, the instance stays as it was
 	p_code=${problem%% *} p_text=${problem#* }
 	close_generation || unclean "$p_code" "$p_text"
 	unlock
 	end_all "$gen" 0 KILL
 	out=
+	relock
+	still_ours || overtaken
 	[ "$clean" = yes ] || unclean "$p_code" "$p_text"
-	lock 10
-	still_ours || refuse superseded "operation $have came after $number"
-	put "$D/desired" stopped || unclean "$p_code" "$p_text"
+	accept start stopped || unclean "$p_code" "$p_text"
 	refuse "$p_code" "$p_text"
 }
 
@@ -69,6 +48,11 @@ fi
 in_time
 refuse_departed
 load_spec
+case $? in
+1) refuse unknown_instance "$iid was not placed on this node" ;;
+2) refuse verify "what $iid is made of is damaged on the node" ;;
+esac
+[ "$placed" = "$package" ] || refuse invalid_request "$iid is of package $placed"
 [ "$r_state" = none ] && [ ! -e "$G/closed" ] || refuse invalid_request "generation $gen was used before"
 generations "$D"
 for g_n in $gens; do
@@ -80,13 +64,13 @@ unlock
 
 problem=
 read_sheet "$sheet" && verify_files && made_dir "$G" && stage_files "$G/work" || {
-	lock 10
+	relock
+	still_ours || overtaken
 	[ -n "$problem" ] || problem="resources $S cannot be written"
-	still_ours || refuse superseded "operation $have came after $number"
 	give_up
 }
-lock 10
-still_ours || refuse superseded "operation $have came after $number"
+relock
+still_ours || overtaken
 [ ! -e "$G/closed" ] || refuse superseded "generation $gen was closed before it was launched"
 launch || give_up
 unlock
@@ -94,8 +78,8 @@ if await_leader; then
 	answer_launched no
 	finish ok
 fi
-lock 10
-still_ours || refuse superseded "operation $have came after $number"
+relock
+still_ours || overtaken
 IFS= read -r why <"$G/err" || why='its launcher ended without a word'
 problem="runtime generation $gen did not start: $why"
 give_up

@@ -47,10 +47,10 @@ field() { # N LINE -> f: a word of a line
 	# shellcheck disable=SC2086 # words
 	set -- $2
 	f=
-	[ "$#" -lt "$f_n" ] || {
+	if [ "$#" -ge "$f_n" ]; then
 		shift "$((f_n - 1))"
 		f=$1
-	}
+	fi
 }
 state_dir() { # make it, once
 	made_dir "$S" || return 1
@@ -67,5 +67,9 @@ lock() { # SECONDS: over all installations; its descriptor is closed in every pr
 	true 2>/dev/null >>"$S/lock" || refuse resources "$S cannot be written"
 	exec 7>>"$S/lock"
 	flock -w "$1" 7 || refuse busy 'another action holds the node'
+}
+relock() { # after something was begun: giving up now is no refusal
+	exec 7>>"$S/lock"
+	flock -w 30 7 || unclean busy 'another action holds the node'
 }
 unlock() { exec 7>&-; }

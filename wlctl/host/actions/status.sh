@@ -21,8 +21,6 @@ one_generation() {
 		"populated=$p" "exit=$x" "pid=${r_leader:--}" "uid=$r_uid"
 }
 one_instance() {
-	get "$D/desired"
-	desired=${g:--}
 	read_number
 	if get "$D/current"; then current=$g; elif [ -e "$D/current" ]; then current=-; else current=0; fi
 	name=- package=-

@@ -15,13 +15,9 @@ param() {
 }
 stop_way() { # -> signal, grace: the sheet's where the request names none
 	signal=TERM
-	if get_text "$D/spec"; then
-		h_s=${text##*"${nl}sheet "}
-		h_s=${h_s%%"$nl"*}
-		if is_sha256 "$h_s" && read_sheet "$h_s"; then
-			signal=$s_signal
-			[ -n "$grace" ] || grace=$s_grace
-		fi
+	if load_spec && read_sheet "$sheet"; then
+		signal=$s_signal
+		[ -n "$grace" ] || grace=$s_grace
 	fi
 	[ -n "$grace" ] || grace=10000
 }
@@ -45,11 +41,8 @@ answer_departed() { # it was unloaded before: say what was read then
 	finish ok
 }
 depart() { # remove it: what says so is written first, so that no cut can lose the instance silently
-	lock 10
-	if ! still_ours; then
-		out=
-		refuse superseded "operation $have came after $number"
-	fi
+	relock
+	still_ours || overtaken
 	stays=-
 	if [ "$purge" = yes ]; then
 		rm -rf "${kept:?}" 7>&-

@@ -75,7 +75,7 @@ tools() { # -> containment, ish (words that start init's shell), tick (read or s
 }
 try_tools() {
 	missing=
-	flock -n "$S/node_id" true 2>/dev/null || missing="$missing flock"
+	flock -n "$S/lock" true 2>/dev/null || missing="$missing flock"
 	setsid -f true 2>/dev/null || missing="$missing setsid"
 	mv -T /nonexistent /nonexistent 2>&1 | grep -q "[Nn]o such" || missing="$missing mv"
 	[ "$(echo a | sha256sum 2>/dev/null)" != '' ] || missing="$missing sha256sum"

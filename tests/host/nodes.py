@@ -1,0 +1,298 @@
+"""Real nodes on one machine: an sshd each, in namespaces and a cgroup of its own.
+
+Such a node has its own process ids, mounts, host name, cgroup v2 root, boot id, state directory and
+`/run`, and shares only the network's loopback. What runs on it is seen from outside by its cgroup.
+"""
+
+import contextlib
+import os
+import shutil
+import socket
+import subprocess
+import tempfile
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from uuid import uuid4
+
+from wlctl.model.node import Address, TransportKind
+
+SHELLS = ("dash", "bash", "busybox")
+"""What `sh` can be on a node; on one with dash there is neither of the others."""
+
+LOGINS = ("root", "sudo", "plain")
+
+PLAIN_UID = 1234
+PLAIN_USER = "worker"
+
+DEADLINE_S = 20.0
+
+_BOOT = r"""
+dir=$1 shell=$2 host=$3
+hostname "$host"
+umount -l /sys/fs/cgroup
+mount -t cgroup2 cgroup2 /sys/fs/cgroup
+if [ -e "$dir/delegate" ]; then
+	chown worker_uid /sys/fs/cgroup /sys/fs/cgroup/cgroup.procs /sys/fs/cgroup/cgroup.threads \
+		/sys/fs/cgroup/cgroup.subtree_control
+fi
+mount --bind "$dir/boot_id" /proc/sys/kernel/random/boot_id
+for file in passwd shadow group sudoers machine-id; do mount --bind "$dir/$file" "/etc/$file"; done
+mount --bind "$dir/varlib" /var/lib
+mount --bind "$dir/root" /root
+mount -t tmpfs -o mode=755 tmpfs /run
+mkdir /run/sshd
+mkdir -m 1777 /run/lock
+case $shell in
+dash)
+	mount --bind "$dir/none" /usr/bin/bash
+	mount --bind "$dir/none" /usr/bin/busybox
+	;;
+*) mount --bind "/usr/bin/$shell" /usr/bin/dash ;;
+esac
+exec /usr/sbin/sshd -D -e -f "$dir/sshd_config"
+"""
+
+
+def cgroup2() -> Path:
+    """Where cgroup v2 is mounted on this machine."""
+    for line in Path("/proc/self/mountinfo").read_text(encoding="utf-8").splitlines():
+        left, _, right = line.partition(" - ")
+        if right.startswith("cgroup2 "):
+            return Path(left.split()[4])
+    raise AssertionError("this machine mounts no cgroup v2")
+
+
+@dataclass
+class SshdNode:
+    """One node.
+
+    Attributes:
+        directory: Its files, as this side sees them; `varlib` is its `/var/lib`.
+        client_key: A private key that it lets in.
+    """
+
+    address: Address
+    client_key: Path
+    directory: Path
+    cgroup: Path
+    shell: str
+    _start: list[str]
+    _uptime_zero: bool = False
+    _child: "subprocess.Popen[bytes] | None" = field(default=None)
+
+    def start(self) -> None:
+        """Boot it, and wait until it greets."""
+        self.cgroup.mkdir()
+        argv = list(self._start)
+        if self._uptime_zero:
+            uptime_s = int(float(Path("/proc/uptime").read_text("ascii").split()[0]))
+            argv[argv.index("-C") : argv.index("-C") + 1] = [
+                "-C",
+                "-T",
+                "--boottime",
+                str(-uptime_s),
+            ]
+        log = (self.directory / "log").open("ab")
+        self._child = subprocess.Popen(
+            argv, stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True
+        )
+        log.close()
+        self._await_greeting()
+
+    def kill(self) -> None:
+        """Cut its power: everything on it ends at once."""
+        if not self.cgroup.exists():
+            return
+        (self.cgroup / "cgroup.kill").write_text("1", encoding="ascii")
+        if self._child is not None:
+            self._child.wait(DEADLINE_S)
+        ends_at_s = time.monotonic() + DEADLINE_S
+        while True:
+            for pid in self.pids():
+                with contextlib.suppress(ProcessLookupError):
+                    os.kill(pid, 9)
+            try:
+                for below, _, _ in os.walk(self.cgroup, topdown=False):
+                    Path(below).rmdir()
+            except OSError:
+                assert time.monotonic() < ends_at_s, f"{self.cgroup} cannot be emptied"
+                time.sleep(0.01)
+            else:
+                return
+
+    def reboot(self, *, same_uptime: bool = False) -> None:
+        """Cut its power and boot it anew: another boot id, and its uptime from zero."""
+        self.kill()
+        (self.directory / "boot_id").write_text(f"{uuid4()}\n", encoding="ascii")
+        self._uptime_zero = not same_uptime
+        self.start()
+
+    @property
+    def state(self) -> Path:
+        """Its state directory, as this side sees it."""
+        if self.address.user == PLAIN_USER and not self.address.sudo:
+            return self.directory / "home/.local/state/wlctl"
+        return self.directory / "varlib/wlctl"
+
+    @property
+    def host_key_file(self) -> Path:
+        """Its private host key."""
+        return self.directory / "host_key"
+
+    def pids(self) -> list[int]:
+        """Every process on it, as this side numbers them."""
+        found = []
+        for below, _, files in os.walk(self.cgroup):
+            if "cgroup.procs" in files:
+                text = (Path(below) / "cgroup.procs").read_text("ascii")
+                found += [int(pid) for pid in text.split()]
+        return found
+
+    def commands(self) -> dict[int, str]:
+        """The processes on it that are not sshd's or the node's own, with their command lines."""
+        found = {}
+        for pid in self.pids():
+            with contextlib.suppress(OSError):
+                words = Path(f"/proc/{pid}/cmdline").read_bytes().replace(b"\0", b" ")
+                text = words.decode("utf-8", "replace").strip()
+                if not text.startswith(("sshd:", "/usr/sbin/sshd", "unshare -C")):
+                    found[pid] = text
+        return found
+
+    def cgroups(self) -> list[str]:
+        """The cgroups below wlctl's own on it."""
+        root = self.cgroup / "wlctl"
+        return sorted(str(Path(d).relative_to(root)) for d, _, _ in os.walk(root))
+
+    def _await_greeting(self) -> None:
+        ends_at_s = time.monotonic() + DEADLINE_S
+        assert self._child is not None
+        while self._child.poll() is None and time.monotonic() < ends_at_s:
+            with (
+                contextlib.suppress(OSError),
+                socket.create_connection(
+                    (self.address.host, self.address.port), timeout=1.0
+                ) as sock,
+            ):
+                if sock.recv(4) == b"SSH-":
+                    return
+            time.sleep(0.005)
+        raise AssertionError((self.directory / "log").read_text("utf-8", errors="replace"))
+
+
+@contextlib.contextmanager
+def sshd_nodes(
+    count: int = 1, *, shell: str = "dash", login: str = "root", delegate: bool = True
+) -> Iterator[list[SshdNode]]:
+    """Make `count` nodes; everything of them is gone afterwards, whatever happens.
+
+    Args:
+        shell: What `sh` is there, one of SHELLS.
+        login: `root`, `sudo` (a plain user that becomes root), or `plain`.
+        delegate: Whether a plain user may make cgroups.
+    """
+    base = Path(tempfile.mkdtemp(prefix="wlctl-nodes-", dir="/var/tmp"))
+    base.chmod(0o755)
+    made: list[SshdNode] = []
+    try:
+        client_key = base / "client_key"
+        _keygen(client_key)
+        for index in range(1, count + 1):
+            made.append(_lay_out(base, index, client_key, shell, login, delegate=delegate))
+            made[-1].start()
+        yield made
+    finally:
+        for node in made:
+            node.kill()
+        shutil.rmtree(base)
+
+
+def _keygen(path: Path) -> None:
+    argv = ["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-C", "", "-f", str(path)]
+    subprocess.run(argv, check=True)
+
+
+def _lay_out(
+    base: Path, index: int, client_key: Path, shell: str, login: str, *, delegate: bool
+) -> SshdNode:
+    directory = base / f"n{index}"
+    for name in ("varlib", "root", "home"):
+        (directory / name).mkdir(parents=True)
+    directory.chmod(0o755)
+    (directory / "root").chmod(0o700)
+    os.chown(directory / "home", PLAIN_UID, PLAIN_UID)
+    _keygen(directory / "host_key")
+    host = f"127.0.1.{index}"
+    user = "root" if login == "root" else PLAIN_USER
+    home = directory / "home"
+    _write(directory / "none", "", 0o644)
+    if login == "plain" and delegate:
+        _write(directory / "delegate", "", 0o644)
+    _write(directory / "boot_id", f"{uuid4()}\n", 0o444)
+    _write(directory / "machine-id", f"{uuid4().hex}\n", 0o444)
+    accounts = (
+        f"root:x:0:0:root:/root:/bin/sh\n{PLAIN_USER}:x:{PLAIN_UID}:{PLAIN_UID}::{home}:/bin/sh\n"
+    )
+    nobody = (
+        "sshd:x:105:65534::/run/sshd:/usr/sbin/nologin\nnobody:x:65534:65534::/:/usr/sbin/nologin\n"
+    )
+    _write(directory / "passwd", accounts + nobody, 0o644)
+    shadow = "".join(f"{name}:*:19000:0:99999:7:::\n" for name in ("root", PLAIN_USER, "nobody"))
+    _write(directory / "shadow", shadow, 0o640)
+    _write(
+        directory / "group", f"root:x:0:\n{PLAIN_USER}:x:{PLAIN_UID}:\nnogroup:x:65534:\n", 0o644
+    )
+    _write(directory / "sudoers", f"{PLAIN_USER} ALL=(root) NOPASSWD: ALL\n", 0o440)
+    shutil.copy(client_key.with_suffix(".pub"), directory / "authorized_keys")
+    (directory / "authorized_keys").chmod(0o644)
+    port = _free_port(host)
+    _write(directory / "sshd_config", _sshd_config(directory, host, port), 0o644)
+    kind, blob = (directory / "host_key.pub").read_text("ascii").split()[:2]
+    address = Address(
+        TransportKind.SSH,
+        host=host,
+        port=port,
+        user=user,
+        host_key=f"{kind} {blob}",
+        sudo=login == "sudo",
+    )
+    cgroup = cgroup2() / f"wlctl-test-{os.getpid()}-{base.name.rpartition('-')[2]}-{index}"
+    boot = _BOOT.replace("worker_uid", str(PLAIN_UID))
+    start = [
+        *("sh", "-c", 'echo 0 >"$1/cgroup.procs" && shift && exec "$@"', "sh", str(cgroup)),
+        *("unshare", "-C", "-m", "-u", "-p", "-i", "-f", "--kill-child=KILL", "--mount-proc"),
+        *("sh", "-ec", boot, "sh", str(directory), shell, f"n{index}"),
+    ]
+    return SshdNode(address, client_key, directory, cgroup, shell, start)
+
+
+def _sshd_config(directory: Path, host: str, port: int) -> str:
+    return f"""
+ListenAddress {host}
+Port {port}
+HostKey {directory}/host_key
+AuthorizedKeysFile {directory}/authorized_keys
+PidFile none
+UsePAM no
+UseDNS no
+StrictModes no
+PermitRootLogin prohibit-password
+PasswordAuthentication no
+MaxStartups 1000:30:2000
+PerSourceMaxStartups none
+MaxSessions 200
+LogLevel ERROR
+"""
+
+
+def _write(path: Path, text: str, mode: int) -> None:
+    path.write_text(text, encoding="utf-8")
+    path.chmod(mode)
+
+
+def _free_port(host: str) -> int:
+    with socket.socket() as sock:
+        sock.bind((host, 0))
+        return int(sock.getsockname()[1])
