@@ -18,6 +18,7 @@ COMMANDS = {
     "init": Lazy("wlctl.cli.init", "init", "Make a ledger and keys. Safe to repeat."),
     "signer": Lazy("wlctl.cli.signer", "app", "Signers: whose signatures admit a package."),
     "package": Lazy("wlctl.cli.package", "app", "Packages: described, built, signed, verified."),
+    "doctor": Lazy("wlctl.cli.doctor", "doctor", "Examine ledger, keys, signers and fleet."),
     "node": Lazy("wlctl.cli.node", "app", "The fleet: the machines that wlctl places on."),
     "place": Lazy("wlctl.cli.place", "place", "Decide where a workload goes, and put it there."),
     "ps": Lazy("wlctl.cli.looking", "ps", "List the current copies."),

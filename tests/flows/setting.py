@@ -1,0 +1,120 @@
+"""The runtime of the flows' tests: the real one, with a clock and a world that tests decide."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from tests.world import FakeSession, World
+from wlctl.config import Origin, Settings
+from wlctl.flows.ending import Ending, stop, unload
+from wlctl.flows.nodes import add
+from wlctl.flows.place import Order, Report, place
+from wlctl.flows.runtime import Runtime
+from wlctl.ledger import attempts, chain, instances, nodes
+from wlctl.ledger.attempts import Attempt
+from wlctl.ledger.instances import Step
+from wlctl.ledger.verify import Broken, Verified, verify
+from wlctl.model.event import Author, Event
+from wlctl.model.fleet import Hold
+from wlctl.model.instance import Instance
+from wlctl.model.node import Address, Node, Tier, TransportKind
+
+
+class Killed(BaseException):
+    """kill -9: nothing catches it, and nothing of its process happens after it."""
+
+
+class TestRuntime(Runtime):
+    """A runtime whose clock ticks a second a look, and whose nodes are a `World`'s."""
+
+    __test__ = False
+
+    def __init__(self, settings: Settings, world: World, clock: Iterator[int]) -> None:
+        super().__init__(settings, Author("tester@controller", command="wlctl test"))
+        self._world = world
+        self._clock = clock
+
+    def now_ms(self) -> int:
+        return next(self._clock)
+
+    def connect(self, address: Address) -> FakeSession:  # type: ignore[override] # a session's twin
+        return self._world.connect(address)
+
+
+@dataclass
+class Setting:
+    """One installation and its world; each `runtime()` is one run of the program."""
+
+    home: Path
+    world: World
+    clock: Iterator[int]
+    package: Path = Path()
+    key: Path = Path()
+
+    @contextmanager
+    def runtime(self) -> Iterator[TestRuntime]:
+        """Run the program once; its locks are gone at the end, however it ended."""
+        rt = TestRuntime(settings_for(self.home), self.world, self.clock)
+        try:
+            yield rt
+        finally:
+            if "ledger" in vars(rt):
+                rt.ledger.close()
+
+    def add_node(self, name: str, *, tier: Tier = Tier.PAIRED, **fields: object) -> None:
+        """Add a machine to the world and to the fleet."""
+        self.world.add(name, **fields)
+        with self.runtime() as rt:
+            address = Address(TransportKind.LOCAL, host=name)
+            add(rt, name, address, tier, accept_key=lambda _fingerprint: None)
+
+    def place(self, **options: object) -> Report:
+        with self.runtime() as rt:
+            return place(rt, Order(package=self.package, **options))  # type: ignore[arg-type]
+
+    def stop(self, word: str) -> Ending:
+        with self.runtime() as rt:
+            return stop(rt, word)
+
+    def unload(self, word: str) -> Ending:
+        with self.runtime() as rt:
+            return unload(rt, word)
+
+    def instance(self, name: str) -> Instance:
+        with self.runtime() as rt, rt.ledger.read() as tx:
+            found = instances.last_of(tx, name)
+            assert found is not None, f"there never was a {name}"
+            return found
+
+    def holds(self) -> tuple[Hold, ...]:
+        with self.runtime() as rt, rt.ledger.read() as tx:
+            return instances.holds(tx)
+
+    def history(self, name: str) -> list[Step]:
+        one = self.instance(name)
+        with self.runtime() as rt, rt.ledger.read() as tx:
+            return list(instances.history(tx, one.id))
+
+    def attempts(self, name: str) -> list[Attempt]:
+        one = self.instance(name)
+        with self.runtime() as rt, rt.ledger.read() as tx:
+            return attempts.of_instance(tx, one.id)
+
+    def events(self, kind: str) -> list[Event]:
+        with self.runtime() as rt, rt.ledger.read() as tx:
+            return list(chain.events(tx, kind=kind))
+
+    def verified(self) -> Verified | Broken:
+        with self.runtime() as rt:
+            return verify(rt.ledger)
+
+    def node(self, name: str) -> Node:
+        with self.runtime() as rt, rt.ledger.read() as tx:
+            return nodes.get(tx, name)
+
+
+def settings_for(home: Path) -> Settings:
+    """Settings with a named ledger and no patience."""
+    origins = {"db": Origin("--db")}
+    return Settings(db=str(home / "ledger.db"), busy_timeout_s=0.2, origins=origins)

@@ -1,0 +1,260 @@
+"""A node of the unit tests: it keeps numbers and fences as a real one, and fails where told.
+
+What it answers is held true by the suite that runs the same requests against real nodes
+(`tests/host`).
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from types import TracebackType
+from typing import BinaryIO, Self
+
+from wlctl.errors import ConnectFailed, ConnectionLost, Indeterminate
+from wlctl.model.actions import (
+    Launched,
+    LogTail,
+    NodeFacts,
+    Offered,
+    Placed,
+    PlaceRequest,
+    RefusalCode,
+    Refused,
+    Stopped,
+    StopRequest,
+    Unloaded,
+    UnloadRequest,
+)
+from wlctl.model.facts import Capability
+from wlctl.model.generation import CgroupEnd, Containment, Liveliness, Readings
+from wlctl.model.ids import InstallationId, InstanceId
+from wlctl.model.node import Address
+
+Hook = Callable[[str, str], None]
+"""Called with the step and `before` or `after`; what it raises happens there."""
+
+
+def peaceful(_step: str, _moment: str) -> None:
+    """Let everything pass."""
+
+
+@dataclass
+class FakeNode:
+    """One machine.
+
+    Attributes:
+        alive: Instances that have a process, to its generation.
+        number: Instance to the highest operation number accepted.
+        unkillable: Instances whose process survives every kill.
+        refusal: What `place` answers instead of placing.
+    """
+
+    node_id: str = "a" * 32
+    memory_bytes: int = 8 << 30
+    up: bool = True
+    store: dict[str, bytes] = field(default_factory=dict)
+    alive: dict[InstanceId, int] = field(default_factory=dict)
+    launched: dict[InstanceId, int] = field(default_factory=dict)
+    staged: set[InstanceId] = field(default_factory=set)
+    number: dict[InstanceId, int] = field(default_factory=dict)
+    unkillable: set[InstanceId] = field(default_factory=set)
+    refusal: Refused | None = None
+    started: list[InstanceId] = field(default_factory=list)
+
+    def facts(self) -> NodeFacts:
+        return NodeFacts(
+            node_id=self.node_id,
+            machine_id="m" * 32,
+            boot_id="00000000-0000-4000-8000-000000000000",
+            uptime_ms=1_000_000,
+            wall_ms=0,
+            load_average=0.0,
+            memory_total_bytes=self.memory_bytes,
+            memory_available_bytes=self.memory_bytes,
+            memory_ours_bytes=0,
+            disk_free_bytes=100 << 30,
+            cpu_cores=4,
+            ports_listening=(),
+            state_dir="/var/lib/wlctl",
+            containment=Containment.ISOLATED,
+            cgroup_root="/sys/fs/cgroup/wlctl",
+            instances=(),
+            capabilities=(
+                Capability("cpu.arch.x86_64"),
+                Capability("mem.system", {"total_bytes": self.memory_bytes}),
+                Capability("os.linux"),
+            ),
+            missing=(),
+        )
+
+    def readings(self, instance: InstanceId, generation: int) -> Readings:
+        ran = instance in self.launched
+        occupied = instance in self.alive
+        gone = Liveliness.GONE if ran else Liveliness.NONE
+        end = CgroupEnd.OCCUPIED if occupied else CgroupEnd.REMOVED if ran else CgroupEnd.NONE
+        boot_id = self.facts().boot_id
+        return Readings(
+            generation=generation,
+            closed=True,
+            launched=ran,
+            recorded=ran,
+            boot_id=boot_id,
+            recorded_boot_id=boot_id if ran else "",
+            containment=Containment.ISOLATED if ran else None,
+            leader=Liveliness.ALIVE if occupied else gone,
+            init=gone,
+            ctl=end,
+            limit=end,
+            cgroup_inode=77 if ran else None,
+            uid=61200 if ran else None,
+            uid_left=(1 if occupied else 0) if ran else None,
+            how="stopped" if ran else "",
+            exit_status=143 if ran and not occupied else None,
+            read_at_ms=1_000_500,
+        )
+
+
+@dataclass
+class FakeSession:
+    """A connection to a `FakeNode`, as `host.node.NodeSession` is one to a real node."""
+
+    node: FakeNode
+    hook: Hook
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        failure: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        return None
+
+    def facts(self, _installation: InstallationId) -> NodeFacts | Refused:
+        self.hook("facts", "before")
+        return self.node.facts()
+
+    def offer(self, sha256s: Sequence[str]) -> Offered | Refused:
+        self.hook("offer", "before")
+        lacking = tuple(sha256 for sha256 in sha256s if sha256 not in self.node.store)
+        return Offered(self.node.node_id, 1_000_100, lacking)
+
+    def receive(self, sha256: str, size_bytes: int, data: BinaryIO) -> Refused | None:
+        self.hook("receive", "before")
+        content = data.read()
+        assert len(content) == size_bytes
+        self.node.store[sha256] = content
+        self.hook("receive", "after")
+        return None
+
+    def place(self, request: PlaceRequest) -> Placed | Launched | Refused:
+        self.hook("place", "before")
+        answer = self._place(request)
+        self.hook("place", "after")
+        return answer
+
+    def _place(self, request: PlaceRequest) -> Placed | Launched | Refused:
+        if self.node.refusal is not None:
+            return self.node.refusal
+        if request.number <= self.node.number.get(request.instance, 0):
+            return Refused(RefusalCode.SUPERSEDED, "a later operation was accepted")
+        assert request.sheet in self.node.store, "the sheet is brought first"
+        self.node.number[request.instance] = request.number
+        self.node.staged.add(request.instance)
+        if not request.start:
+            return Placed(already=False)
+        self.node.alive[request.instance] = request.generation
+        self.node.launched[request.instance] = request.generation
+        self.node.started.append(request.instance)
+        return Launched(
+            already=False,
+            generation=request.generation,
+            boot_id=self.node.facts().boot_id,
+            containment=Containment.ISOLATED,
+            way="cgroupfs",
+            pid=4711,
+            start_ticks=42,
+            uid=61200,
+            cgroup="/sys/fs/cgroup/wlctl/x",
+            cgroup_inode=77,
+            ports=(),
+            unenforced=("memory",),
+            data_dir="/var/lib/wlctl/x/data",
+        )
+
+    def stop(self, request: StopRequest) -> Stopped | Refused:
+        self.hook("stop", "before")
+        readings = self._end(request.instance, request.number, request.generation)
+        self.hook("stop", "after")
+        return readings if isinstance(readings, Refused) else Stopped(self.node.node_id, readings)
+
+    def unload(self, request: UnloadRequest) -> Unloaded | Refused:
+        self.hook("unload", "before")
+        readings = self._end(request.instance, request.number, request.generation)
+        removed = request.instance not in self.node.alive
+        if removed:
+            self.node.staged.discard(request.instance)
+        self.hook("unload", "after")
+        if isinstance(readings, Refused):
+            return readings
+        return Unloaded(self.node.node_id, readings, removed=removed, kept_data="")
+
+    def _end(
+        self, instance: InstanceId, number: int, generation: int
+    ) -> tuple[Readings, ...] | Refused:
+        if number < self.node.number.get(instance, 0):
+            return Refused(RefusalCode.SUPERSEDED, "a later operation was accepted")
+        self.node.number[instance] = number
+        if instance not in self.node.unkillable:
+            self.node.alive.pop(instance, None)
+        return (self.node.readings(instance, generation),) if generation else ()
+
+    def logs(
+        self,
+        _installation: InstallationId,
+        instance: InstanceId,
+        *,
+        generation: int = 0,
+        lines: int = 100,
+    ) -> LogTail | Refused:
+        self.hook("logs", "before")
+        if instance not in self.node.launched:
+            return Refused(RefusalCode.UNKNOWN_INSTANCE, "no such generation")
+        return LogTail(generation, "one\ntwo\n"[: lines * 4], 8)
+
+
+@dataclass
+class World:
+    """Every machine there is, by host name."""
+
+    nodes: dict[str, FakeNode] = field(default_factory=dict)
+    hook: Hook = peaceful
+
+    def connect(self, address: Address) -> FakeSession:
+        """Open the way to a node."""
+        self.hook("connect", "before")
+        node = self.nodes[address.host]
+        if not node.up:
+            raise ConnectFailed(f"{address.host} refused the connection")
+        return FakeSession(node, self.hook)
+
+    def add(self, host: str, **fields: object) -> FakeNode:
+        """Add a machine of its own identity."""
+        identity = f"{len(self.nodes) + 1:032x}"
+        node = replace(FakeNode(), node_id=identity, **fields)  # type: ignore[arg-type] # by name
+        self.nodes[host] = node
+        return node
+
+
+def lost_at(step: str, moment: str) -> Hook:
+    """Make a hook that loses the connection there: before a mutation was sent, or after."""
+
+    def hook(here: str, when: str) -> None:
+        if (here, when) != (step, moment):
+            return
+        if moment == "after":
+            raise Indeterminate(f"{step}: no whole answer came")
+        raise ConnectionLost(f"{step}: the connection ended")
+
+    return hook

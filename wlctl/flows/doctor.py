@@ -1,0 +1,101 @@
+"""Look at everything an installation stands on, and say what is wrong and what to do about it."""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from enum import StrEnum
+
+from wlctl import signing
+from wlctl.errors import ExitCode, WlctlError
+from wlctl.flows.runtime import Runtime
+from wlctl.ledger import chain, nodes, signers
+from wlctl.model.node import Liveness
+
+
+class Health(StrEnum):
+    """How one thing is."""
+
+    GOOD = "good"
+    NOTE = "note"
+    """Nothing is broken, but something will not work as it is."""
+    BAD = "bad"
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """What was found of one thing.
+
+    Attributes:
+        exit_code: What a command that needs it would answer with; DONE unless it is bad.
+    """
+
+    about: str
+    health: Health
+    text: str
+    hint: str = ""
+    exit_code: ExitCode = ExitCode.DONE
+
+
+def examine(rt: Runtime) -> list[Finding]:
+    """Examine settings, ledger, keys, signers and fleet; contacts no node and changes nothing."""
+    found = [_guarded("ledger", lambda: _ledger(rt))]
+    found.append(_guarded("keys", lambda: _keys(rt)))
+    if found[0].health is Health.GOOD:
+        found.append(_guarded("signers", lambda: _signers(rt)))
+        found += _fleet(rt)
+    return found
+
+
+def _guarded(about: str, look: Callable[[], Finding]) -> Finding:
+    try:
+        return look()
+    except WlctlError as failure:
+        return Finding(about, Health.BAD, failure.message, failure.hint or "", failure.exit_code)
+
+
+def _ledger(rt: Runtime) -> Finding:
+    with rt.ledger.read() as tx:
+        seq, _ = chain.head(tx)
+    where = f"{rt.home.ledger}, {seq} events, installation {rt.ledger.installation}"
+    return Finding("ledger", Health.GOOD, where)
+
+
+def _keys(rt: Runtime) -> Finding:
+    for path in (rt.home.ssh_key, rt.home.checkpoint_key):
+        signing.load_private_key(path)
+    return Finding("keys", Health.GOOD, f"{rt.home.keys}, readable by their owner alone")
+
+
+def _signers(rt: Runtime) -> Finding:
+    with rt.ledger.read() as tx:
+        accepted = signers.accepted(tx)
+    if not accepted:
+        return Finding(
+            "signers",
+            Health.NOTE,
+            "no signer is accepted, so no package can be placed",
+            "`wlctl signer add NAME KEYFILE.pub`",
+        )
+    return Finding("signers", Health.GOOD, f"{len(accepted)} accepted")
+
+
+def _fleet(rt: Runtime) -> Iterator[Finding]:
+    with rt.ledger.read() as tx:
+        fleet = nodes.ls(tx)
+    if not fleet:
+        yield Finding(
+            "fleet",
+            Health.NOTE,
+            "there is no node, so nothing can be placed",
+            "`wlctl node add NAME [USER@]HOST`, or `wlctl node add here local`",
+        )
+    for node in fleet:
+        about = f"node {node.name}"
+        if node.liveness is not Liveness.ALIVE:
+            hint = f"`wlctl node probe {node.name}`"
+            text = f"{node.liveness.value}: it did not answer the last {node.failed_contacts} times"
+            yield Finding(about, Health.NOTE, text, hint)
+        elif node.facts is not None and not node.facts.cgroup_root:
+            text = "it has no cgroup v2 that wlctl may write, so nothing can be proven there"
+            yield Finding(about, Health.NOTE, text, "mount cgroup v2 there, or add it as root")
+        else:
+            yield Finding(about, Health.GOOD, node.liveness.value)
