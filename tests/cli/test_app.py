@@ -50,15 +50,15 @@ def odd(program: Program) -> Program:
         pytest.param(["leave"], 8, "", id="however it is given"),
         pytest.param(["interrupt"], 130, "wlctl: interrupted [interrupted]", id="Ctrl-C"),
         pytest.param(
-            ["plcae"],
+            ["placee"],
             2,
-            "wlctl: there is no command wlctl plcae: did you mean `wlctl place`? [usage]",
+            "wlctl: there is no command wlctl placee: did you mean `wlctl place`? [usage]",
             id="a command misspelt",
         ),
         pytest.param(
-            ["config", "shwo"],
+            ["config", "showw"],
             2,
-            "wlctl: there is no command wlctl config shwo: did you mean `wlctl config show`? "
+            "wlctl: there is no command wlctl config showw: did you mean `wlctl config show`? "
             "[usage]",
             id="in a group",
         ),

@@ -163,7 +163,7 @@ def test_an_empty_variable_is_no_word(places: Places) -> None:
 @pytest.mark.parametrize(
     ("file", "text", "said"),
     [
-        pytest.param("user", 'outptu = "json"', "there is no setting outptu", id="misspelt"),
+        pytest.param("user", 'outputx = "json"', "there is no setting outputx", id="misspelt"),
         pytest.param("user", 'output = "yaml"', "output cannot be 'yaml'", id="of no known value"),
         pytest.param("user", "output = 3", "output cannot be 3", id="of another type"),
         pytest.param("user", "busy_timeout_s = true", "cannot be True", id="a yes for seconds"),
