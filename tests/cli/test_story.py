@@ -1,0 +1,152 @@
+"""The main job as an operator types it, over a real sshd: placed, run, stopped, and proven."""
+
+import json
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.cli.program import Program
+from tests.host.nodes import SshdNode, sshd_nodes
+
+pytestmark = [pytest.mark.root, pytest.mark.sshd]
+
+RUN = """\
+#!/bin/sh
+trap '' TERM
+echo "hello from $WLCTL_NAME, run $WLCTL_GENERATION, on $WLCTL_NODE"
+( setsid sh -c 'trap "" TERM HUP; while :; do sleep 1000; done' & )
+while :; do sleep 1000; done
+"""
+
+WORKLOAD = """\
+kind = "service"
+name = "stubborn"
+version = "1.0.0"
+[run]
+command = ["./bin/run"]
+[[variant]]
+name = "any"
+files = ["bin/"]
+requires = [{ id = "os.linux" }]
+[resources]
+memory = "32MiB"
+[lifecycle]
+stop_grace = "200ms"
+"""
+
+
+@pytest.fixture
+def node() -> Iterator[SshdNode]:
+    with sshd_nodes(1) as (made,):
+        yield made
+
+
+def ok(done: subprocess.CompletedProcess[str]) -> str:
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
+
+
+def said(done: subprocess.CompletedProcess[str]) -> Any:
+    return json.loads(ok(done))
+
+
+@pytest.fixture
+def ready(program: Program, node: SshdNode) -> Program:
+    """An installation whose only node is `elm`, and the signed package `stubborn`."""
+    made = said(program.run("init", "-o", "json"))
+    authorized = node.directory / "authorized_keys"
+    authorized.write_text(f"{made['ssh_public_key']}\n", encoding="ascii")
+    shown = subprocess.run(
+        ["ssh-keygen", "-lf", f"{node.host_key_file}.pub"],
+        check=True, capture_output=True, encoding="ascii",
+    )  # fmt: skip
+    fingerprint = shown.stdout.split()[1]
+    where = f"root@{node.address.host}"
+    port = str(node.address.port)
+    ok(program.run("node", "add", "elm", where, "--port", port, "--host-key", fingerprint))
+    package = program.directory / "stubborn"
+    (package / "bin").mkdir(parents=True)
+    (package / "bin" / "run").write_text(RUN, encoding="ascii")
+    (package / "bin" / "run").chmod(0o755)
+    (package / "workload.toml").write_text(WORKLOAD, encoding="ascii")
+    key = program.directory / "me"
+    subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", key], check=True)
+    ok(program.run("signer", "add", "me", f"{key}.pub"))
+    ok(program.run("package", "build", "stubborn", "--sign", str(key)))
+    return program
+
+
+def test_the_main_job_over_real_ssh(ready: Program, node: SshdNode) -> None:
+    explained = ok(ready.run("place", "stubborn", "--dry-run"))
+    assert "PLACED elm" in explained
+    assert node.commands() == {}, "a dry run starts nothing"
+
+    placed = said(ready.run("place", "stubborn", "-o", "json"))
+    assert placed["outcome"] == "placed"
+    listed = said(ready.run("ps", "-o", "json"))["items"]
+    assert [(one["name"], one["node"], one["actual"]) for one in listed] == [
+        ("stubborn", "elm", "running")
+    ]
+
+    # From outside: the leader and what it left behind sit in the run's own cgroup, as one uid.
+    limit = next(name for name in node.cgroups() if name.endswith("limit/g1"))
+    below = node.cgroup / "wlctl" / limit
+    inside = [int(pid) for pid in (below / "cgroup.procs").read_text("ascii").split()]
+    assert len(inside) >= 3
+    assert {uid_of(pid) for pid in inside} == {uid_of(inside[0])}
+    assert uid_of(inside[0]) > 1000
+
+    logs = ok(ready.run("logs", "stubborn"))
+    assert logs == "hello from stubborn, run 1, on elm\n"
+
+    stopped = said(ready.run("stop", "stubborn", "-o", "json"))
+    (ending,) = stopped["endings"]
+    (proof,) = ending["proofs"]
+    assert ending["outcome"] == "done"
+    assert (proof["judgement"], proof["how"], proof["uid_left"]) == ("proven", "killed", 0)
+    assert proof["cgroup_inode"] > 0
+    assert node.commands() == {}, "seen from outside, too"
+
+    ok(ready.run("unload", "stubborn"))
+    assert said(ready.run("ps", "-o", "json"))["items"] == []
+    assert [name for name in node.cgroups() if "/" in name] == []
+    kinds = [json.loads(line)["kind"] for line in ok(ready.run("audit", "export")).splitlines()]
+    assert kinds.count("workload.stop") == 2
+    assert kinds.count("workload.unload") == 2
+    assert "whole" in ok(ready.run("audit", "verify"))
+
+
+def test_a_node_whose_key_changed_is_unreachable_and_loud(
+    ready: Program, node: SshdNode, tmp_path: Path
+) -> None:
+    other = tmp_path / "other"
+    subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", other], check=True)
+    node.kill()
+    node.host_key_file.write_bytes(other.read_bytes())
+    node.host_key_file.chmod(0o600)
+    node.start()
+
+    done = ready.run("place", "stubborn", "--no-refresh")
+
+    assert done.returncode == 9
+    assert "host-key-changed" in done.stdout
+    assert said(ready.run("ps", "-o", "json"))["items"] == []
+
+
+def test_a_node_that_is_down_leaves_nothing_behind_and_exits_9(
+    ready: Program, node: SshdNode
+) -> None:
+    node.kill()
+
+    done = ready.run("place", "stubborn", "--no-refresh")
+
+    assert done.returncode == 9
+    assert "nothing was done there" in done.stdout
+    assert said(ready.run("ps", "-o", "json"))["items"] == []
+
+
+def uid_of(pid: int) -> int:
+    return Path(f"/proc/{pid}").stat().st_uid
