@@ -22,7 +22,7 @@ class ExitCode(IntEnum):
     REFUSED = 4
     """Refused by gate, signature, revocation, an illegal step, or a key spent or mismatched."""
     INDETERMINATE = 5
-    """Indeterminate or unproven: run `wlctl reconcile`."""
+    """Indeterminate or unproven: nobody knows; type the same command again, or unload it."""
     BUSY = 6
     """Another operation holds what this one needs."""
     PARTIAL = 7
@@ -302,7 +302,7 @@ class Busy(WlctlError):
 class Overtaken(WlctlError):
     """This process was so late that another one took its operation over; it wrote nothing more.
 
-    The other process settles what was begun here: `wlctl history NAME` tells how it ended.
+    The other process settles what was begun here: `wlctl audit log` tells how it ended.
     """
 
     code = "overtaken"
@@ -394,7 +394,7 @@ class AuthFailed(Unreachable):
 class HostKeyChanged(Unreachable):
     """The node shows another host key than the recorded one: it may be another machine.
 
-    Only when you know why the key changed, take the new one with `wlctl node rekey`.
+    Find out why the key changed before anything else; nothing is sent there meanwhile.
     """
 
     code = "host-key-changed"
@@ -442,7 +442,8 @@ class GarbledAnswer(Unreachable):
 class Indeterminate(WlctlError):
     """A change may have been made on the node and no whole answer came back.
 
-    It is settled before anything else is tried: run `wlctl reconcile`.
+    Whatever it was about keeps what it holds. Type the same command again, or `wlctl unload` it:
+    both carry a higher number, so what was lost can do nothing any more.
     """
 
     code = "indeterminate"

@@ -226,7 +226,7 @@ class NodeSession:
         except GarbledAnswer as failure:
             raise Indeterminate(
                 f"the node's answer to a change cannot be read: {failure.message}",
-                hint="run `wlctl reconcile`: it settles what happened",
+                hint="type it again, or unload what it was about: that settles what happened",
             ) from failure
 
     def _run(

@@ -250,7 +250,7 @@ def _check_host_key(ssh: paramiko.Transport, address: Address) -> None:
 def _host_key_changed(where: str, what: str) -> HostKeyChanged:
     return HostKeyChanged(
         f"{where} is not the machine that was added: {what}",
-        hint="only when you know why its key changed: `wlctl node rekey`",
+        hint="find out why its key changed; nothing is sent there meanwhile",
     )
 
 

@@ -139,14 +139,14 @@ def run(transport: Transport, call: Call, *, nonce: str, deadlines: Deadlines) -
                 raise
             raise Indeterminate(
                 f"`{call.name}` was sent and no whole answer came: {failure.message}",
-                hint="run `wlctl reconcile`: it settles what happened",
+                hint="type it again, or unload what it was about: that settles what happened",
             ) from failure
     finally:
         talk.channel.close()
     if found.status is Status.UNCLEAN:
         raise Indeterminate(
             f"`{call.name}` failed and could not clean up: {_detail(found)}",
-            hint="run `wlctl reconcile`: it settles what is left",
+            hint="type it again, or unload what it was about: that settles what is left",
         )
     return found
 
