@@ -41,6 +41,8 @@ class Command(TyperCommand):
     def __init__(self, *args: Any, **rest: Any) -> None:
         super().__init__(*args, **rest)
         for param in self.params:
+            # typer 0.27 makes `--TIER` of an option `tier` whose metavar is TIER.
+            param.opts = [opt.lower() if opt.startswith("--") else opt for opt in param.opts]
             if param.metavar is None:
                 param.metavar = _metavar(param)
 
