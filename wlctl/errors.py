@@ -362,7 +362,7 @@ class Unreachable(WlctlError):
 
 
 class ConnectFailed(Unreachable):
-    """The address refused the connection or does not resolve; check it, and that sshd runs there."""
+    """The address refuses the connection or does not resolve; check it, and that sshd runs."""
 
     code = "connect-failed"
 

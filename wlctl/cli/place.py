@@ -1,6 +1,6 @@
 """`wlctl place`: decide where a workload goes, say why, and put it there."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, cast
 
@@ -13,7 +13,8 @@ from wlctl.flows import place as flow
 from wlctl.ledger.attempts import Outcome
 from wlctl.model.event import Json
 from wlctl.model.ids import NodeName
-from wlctl.placement.explain import explain
+from wlctl.placement.explain import explain, summary, why_not
+from wlctl.placement.shapes import Document
 
 
 def place(
@@ -71,7 +72,7 @@ def place(
     )
     report = flow.place(session.runtime, order)
     told = _json(report)
-    lines = _lines(report, everything=everything)
+    lines = _lines(report, why=why or (), everything=everything)
     render.document(session, "wlctl.place/1", told, lines, name=report.name)
     code = _exit_code(report)
     if code is not ExitCode.DONE:
@@ -130,12 +131,25 @@ def _outcome(report: flow.Report) -> str:
     return report.attempt.outcome.value if report.attempt.outcome else ""
 
 
-def _lines(report: flow.Report, *, everything: bool) -> Iterator[str]:
+def _explanation(
+    report: flow.Report, document: Document, *, why: Sequence[str], everything: bool
+) -> Iterator[str]:
+    """Say why in full where that is what was asked for, or what is needed to go on."""
+    if why:
+        for node in why:
+            yield from (why_not(document, node) or f"the fleet has no node {node}").splitlines()
+    elif report.dry_run or everything or not report.placeable:
+        yield from explain(document, everything=everything).splitlines()
+    else:
+        yield from summary(document)
+
+
+def _lines(report: flow.Report, *, why: Sequence[str], everything: bool) -> Iterator[str]:
     if report.document is None:
         assert report.instance is not None
         yield f"{report.name} is placed already, on {report.instance.node}: nothing to do"
         return
-    yield from explain(report.document, everything=everything).splitlines()
+    yield from _explanation(report, report.document, why=why, everything=everything)
     yield f"decision {report.decision}"
     attempt, instance = report.attempt, report.instance
     if attempt is None or instance is None:
