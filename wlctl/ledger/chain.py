@@ -28,6 +28,8 @@ KINDS = re.compile(
 )
 """What an event may say happened."""
 
+_SURROGATE = re.compile("[\ud800-\udfff]")
+
 SAFE_INT = 2**53 - 1
 """The largest integer that every JSON reader keeps."""
 
@@ -130,7 +132,7 @@ def _encodable(value: Json) -> Any:
 
 def _valid(text: str) -> str:
     """Replace what is not valid Unicode (half a surrogate pair) by U+FFFD."""
-    return text.encode("utf-8", "surrogatepass").decode("utf-8", "replace")
+    return _SURROGATE.sub("\ufffd", text)
 
 
 def events(
@@ -161,7 +163,7 @@ def events(
     if until_ms is not None:
         rows = rows.where(chain.c.at < rfc3339(until_ms))
     wanted = {"instance": instance, "node": node}
-    about = {key: value for key, value in wanted.items() if value is not None}
+    about = {key: _valid(value) for key, value in wanted.items() if value is not None}
     for key, value in about.items():
         # The database finds the text anywhere in the payload, cheaply; below, where it stands.
         member = f"{canonical(key).decode()}:{canonical(value).decode()}"
