@@ -14,6 +14,8 @@ PROJECT_FILE = "wlctl.toml"
 SYSTEM_FILE = Path("/etc/wlctl/config.toml")
 LOCKED = "locked"
 """The table of the system file whose values nothing else changes."""
+TABLES = ("place",)
+"""Tables of a file; `x` below `[place]` is the setting `place_x`."""
 FILE_MAX_BYTES = 1 << 20
 
 OUTPUTS = ("table", "wide", "json", "jsonl", "name")
@@ -71,6 +73,20 @@ def _output(value: object) -> str:
     if value not in OUTPUTS:
         raise ValueError(f"say one of {', '.join(OUTPUTS)}")
     return str(value)
+
+
+def _node(value: object) -> str:
+    if not isinstance(value, str):
+        raise ValueError("say the name of a node")  # noqa: TRY004 - parsers raise one kind
+    return value
+
+
+def _nodes(value: object) -> tuple[str, ...]:
+    """Read names of nodes: a list in a file, with commas between them in the environment."""
+    names = value.split(",") if isinstance(value, str) else value
+    if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
+        raise ValueError("say names of nodes")
+    return tuple(name.strip() for name in names)
 
 
 def _ledger(value: object) -> str:
@@ -141,6 +157,8 @@ def _setting(
 class Settings:
     """Every setting there is, one line each; the environment twin of `x` is `WLCTL_X`.
 
+    In files and output, `place_x` is written `place.x`, or `x` below `[place]`.
+
     Attributes:
         db: URL of the ledger, or the absolute path of its file.
         origins: Who set each of the others, by name.
@@ -158,6 +176,9 @@ class Settings:
     connect_timeout_s: float = _setting(
         _seconds(0.1, 600), 10.0, "how long a node may take to accept a connection"
     )
+    place_pin: str = _setting(_node, "", "the node to place on, or none", project=True)
+    place_prefer: tuple[str, ...] = _setting(_nodes, (), "nodes that are liked", project=True)
+    place_avoid: tuple[str, ...] = _setting(_nodes, (), "nodes that come last", project=True)
     origins: Mapping[str, Origin] = field(default_factory=dict)
 
 
@@ -208,7 +229,7 @@ def load(flags: Mapping[str, object], environ: Mapping[str, str], places: Places
         UsageError: A flag or a variable has no value of its kind, or a flag meets a lock.
     """
     system = _read(places.system_file)
-    locked = _table(places.system_file, system.pop(LOCKED, {}))
+    locked = _table(places.system_file, LOCKED, system.pop(LOCKED, {}))
     project = _read_project(places.project_file)
     user = _read(places.user_file)
     found: dict[str, tuple[object, Origin]] = {}
@@ -228,9 +249,15 @@ def load(flags: Mapping[str, object], environ: Mapping[str, str], places: Places
     return _settled(found, places)
 
 
-def shown(settings: Settings, key: str) -> str | float | bool:
+def written(key: str) -> str:
+    """Give the name of a setting as files and output have it."""
+    table, _, rest = key.partition("_")
+    return f"{table}.{rest}" if table in TABLES else key
+
+
+def shown(settings: Settings, key: str) -> str | float | bool | tuple[str, ...]:
     """Give the value of one setting, fit to be shown."""
-    value: str | float | bool = getattr(settings, key)
+    value: str | float | bool | tuple[str, ...] = getattr(settings, key)
     return masked(value) if isinstance(value, str) else value
 
 
@@ -290,31 +317,41 @@ def _from_environment(environ: Mapping[str, str]) -> Found:
 def _from_file(
     table: Mapping[str, object], path: Path | None, *, project: bool = False, locked: bool = False
 ) -> Found:
-    for key, said in table.items():
-        _check_key(key, path, project=project)
+    for name, said in _flat(table, path):
+        key = _key_of(name, path, project=project)
         try:
             yield key, SETTINGS[key]["in_file"](said), Origin(str(path), locked)
         except ValueError as error:
-            raise InvalidFile(f"{path}: {key} cannot be {said!r}", hint=str(error)) from None
+            raise InvalidFile(f"{path}: {name} cannot be {said!r}", hint=str(error)) from None
 
 
-def _check_key(key: str, path: Path | None, *, project: bool) -> None:
-    allowed = [name for name, setting in SETTINGS.items() if setting["project"] or not project]
-    if key in allowed:
-        return
-    if key in SETTINGS:
+def _flat(table: Mapping[str, object], path: Path | None) -> Iterator[tuple[str, object]]:
+    """Give what a file says, `x` below `[place]` as `place.x`."""
+    for name, said in table.items():
+        if name in TABLES:
+            yield from ((f"{name}.{key}", value) for key, value in _table(path, name, said).items())
+        else:
+            yield name, said
+
+
+def _key_of(name: str, path: Path | None, *, project: bool) -> str:
+    known = {written(key): key for key in SETTINGS}
+    allowed = [each for each, key in known.items() if SETTINGS[key]["project"] or not project]
+    if name in allowed:
+        return known[name]
+    if name in known:
         raise InvalidFile(
-            f"{path}: a project file may not set {key}",
-            hint=f"it may set {', '.join(allowed)}; move {key} to your own config.toml",
+            f"{path}: a project file may not set {name}",
+            hint=f"it may set {', '.join(allowed)}; move {name} to your own config.toml",
         )
-    near = get_close_matches(key, allowed, n=1)
+    near = get_close_matches(name, allowed, n=1)
     hint = f"did you mean {near[0]}?" if near else f"it may set {', '.join(allowed)}"
-    raise InvalidFile(f"{path}: there is no setting {key}", hint=hint)
+    raise InvalidFile(f"{path}: there is no setting {name}", hint=hint)
 
 
-def _table(path: Path, value: object) -> dict[str, object]:
+def _table(path: Path | None, name: str, value: object) -> dict[str, object]:
     if not isinstance(value, dict):
-        raise InvalidFile(f"{path}: {LOCKED} is a table", hint=f"write [{LOCKED}] on a line")
+        raise InvalidFile(f"{path}: {name} is a table", hint=f"write [{name}] on a line")
     return value
 
 

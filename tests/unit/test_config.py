@@ -156,6 +156,18 @@ def test_both_ends_of_a_range_belong_to_it(value: str, seconds: int, places: Pla
     assert load(places, {}, {"WLCTL_FACTS_TTL_S": value}).facts_ttl_s == seconds
 
 
+def test_a_project_may_say_where_its_workloads_go(places: Places) -> None:
+    settings = load(places, project='[place]\npin = "elm"\nprefer = ["oak"]\navoid = []')
+
+    assert (settings.place_pin, settings.place_prefer) == ("elm", ("oak",))
+    assert settings.place_avoid == ()
+    assert settings.origins["place_avoid"] == Origin(str(places.project_file))
+
+
+def test_a_variable_names_several_nodes_with_commas(places: Places) -> None:
+    assert load(places, {}, {"WLCTL_PLACE_AVOID": "elm, oak"}).place_avoid == ("elm", "oak")
+
+
 def test_an_empty_variable_is_no_word(places: Places) -> None:
     assert load(places, {}, {"WLCTL_OUTPUT": "", "WLCTL_DB": ""}).origins["db"] is config.DEFAULT
 
@@ -174,6 +186,13 @@ def test_an_empty_variable_is_no_word(places: Places) -> None:
         pytest.param("system", "locked = 1", "locked is a table", id="a lock without a table"),
         pytest.param("project", 'db = "/l"', "a project file may not set db", id="not its to set"),
         pytest.param("project", "busy_timeout_s = 1", "may not set busy_timeout_s", id="nor this"),
+        pytest.param("user", "place = 1", "place is a table", id="a word for a table"),
+        pytest.param(
+            "user", "[place]\navoid = 'elm,'\nx = 1", "no setting place.x", id="there too"
+        ),
+        pytest.param("user", "[place]\navoid = [1]", "place.avoid cannot be", id="no names"),
+        pytest.param("user", "[place]\npin = 1", "place.pin cannot be 1", id="no name"),
+        pytest.param("user", "place_pin = 'elm'", "no setting place_pin", id="not so"),
         pytest.param("project", "[locked]", "no setting locked", id="a project's lock"),
     ],
 )

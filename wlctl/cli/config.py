@@ -16,7 +16,7 @@ def show(ctx: typer.Context) -> None:
     session = session_of(ctx)
     settings = session.settings
     columns: list[render.Column[str]] = [
-        render.Column("KEY", "key", lambda key: key),
+        render.Column("KEY", "key", config.written),
         render.Column("VALUE", "value", lambda key: config.shown(settings, key)),
         render.Column("ORIGIN", "origin", lambda key: str(settings.origins[key])),
         render.Column("ABOUT", "about", lambda key: str(config.SETTINGS[key]["about"]), wide=True),

@@ -58,12 +58,14 @@ def place(
     package of an accepted signer on any paired node.
     """
     session = session_of(ctx)
+    settings = session.settings
+    pinned = pin or settings.place_pin
     order = flow.Order(
         package=package,
         name=name,
-        pin=NodeName(pin) if pin else None,
-        prefer=tuple(NodeName(node) for node in prefer or ()),
-        avoid=tuple(NodeName(node) for node in avoid or ()),
+        pin=NodeName(pinned) if pinned else None,
+        prefer=tuple(NodeName(node) for node in prefer or settings.place_prefer),
+        avoid=tuple(NodeName(node) for node in avoid or settings.place_avoid),
         allow_emulated=allow_emulated,
         why=tuple(NodeName(node) for node in why or ()),
         start=start,
