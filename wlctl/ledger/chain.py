@@ -48,7 +48,7 @@ def append(tx: WriteTx, kind: str, payload: Mapping[str, Json]) -> Event:
     said = {key: text for key, text in by.items() if text}
     text = canonical({**payload, "by": said} if said else payload)
     at = rfc3339(tx.now_ms)
-    digest = hashlib.sha256(
+    digest = sha256(
         hashed_bytes(
             actor=canonical(actor),
             at=at.encode(),
@@ -57,7 +57,7 @@ def append(tx: WriteTx, kind: str, payload: Mapping[str, Json]) -> Event:
             prev_hash=prev_hash.encode(),
             seq=seq + 1,
         )
-    ).hexdigest()
+    )
     row = {
         "seq": seq + 1,
         "at": at,
@@ -106,6 +106,11 @@ def hashed_bytes(
         prev_hash,
         seq,
     )
+
+
+def sha256(content: bytes) -> str:
+    """Return the sha256 of `content` in lower-case hex."""
+    return hashlib.sha256(content).hexdigest()
 
 
 def canonical(value: Json) -> bytes:

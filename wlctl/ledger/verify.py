@@ -69,12 +69,20 @@ def verify(
             f"the checkpoint is of installation {against.installation}, "
             f"and this ledger is {ledger.installation}"
         )
-    walk = _Walk(against)
     try:
-        with ledger.read() as tx:
-            broken = walk.through(tx, ledger.backend, progress)
+        return _walk(ledger, _Walk(against, batch=BATCH), progress)
+    except LedgerDamaged:
+        pass  # somewhere in a batch; singly they tell which event is the first that is not there
+    walk = _Walk(against, batch=1)
+    try:
+        return _walk(ledger, walk, ignore)
     except LedgerDamaged as damage:
         return Broken(walk.seq + 1, damage.message)
+
+
+def _walk(ledger: Ledger, walk: "_Walk", progress: Callable[[int], None]) -> Verified | Broken:
+    with ledger.read() as tx:
+        broken = walk.through(tx, ledger.backend, progress)
     head = Checkpoint(ledger.installation, ledger.epoch, walk.seq, walk.hash.decode())
     return broken or Verified(head)
 
@@ -86,10 +94,11 @@ class _Walk:
         seq: Of the last event that was right, and `hash` is its hash.
     """
 
-    def __init__(self, against: Checkpoint | None) -> None:
+    def __init__(self, against: Checkpoint | None, *, batch: int) -> None:
         self.seq = 0
         self.hash = chain.GENESIS.encode()
         self._against = against
+        self._batch = batch
         self._checks: list[Check] = []
         self._wanted: dict[bytes, list[Check]] = {}
         self._actors: dict[bytes, bytes] = {}
@@ -102,7 +111,9 @@ class _Walk:
         columns = (table.c.at, table.c.kind, table.c.actor, table.c.payload)
         octets = map(backend.octets, (*columns, table.c.prev_hash, table.c.hash))
         query = select(table.c.seq, *octets).order_by(table.c.seq)
-        for rows in tx.conn.execute(query, execution_options={"yield_per": BATCH}).partitions():
+        for rows in tx.conn.execute(
+            query, execution_options={"yield_per": self._batch}
+        ).partitions():
             for row in rows:
                 why = self._step(row)
                 if why is not None:
