@@ -1,30 +1,29 @@
 """Does a description make sense? What no single key shows, whichever file it was read from."""
 
 import re
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterator, Sequence
 
-from wlctl.model.facts import AttrValue
 from wlctl.model.package import Health, HealthKind, PackageVariant, Run, Workload
-from wlctl.model.workload import Op, Predicate, Requirement, WorkloadPolicy
-from wlctl.package import cron, template, units, words
+from wlctl.package import cron, requirements, template, units, words
 from wlctl.package.fault import Fault, nearest, quoted
 from wlctl.package.kinds import KINDS
+from wlctl.package.requirements import check_words, distinct
 
 MAX_VARIANTS = 16
-MAX_REQUIREMENTS = 64
-MAX_PREDICATES = 32
-MAX_COUNT = 64
 MAX_PORT = 65_535
 MAX_PIDS = 4_194_304
 """The kernel's own limit on process ids."""
-MAX_ID_CHARACTERS = 256
-MIN_EVERY_MS = 1_000
+_MIN_EVERY_MS = 1_000
+MAX_DURATION_MS = 3660 * 24 * 3_600_000
+"""Ten years: more is a slip, and fewer milliseconds than any node's arithmetic can hold."""
+_MAX_TIMES = 1_000_000
+_MAX_MISSES = 1_000
+_MIN_INTERVAL_MS = 100
+_MIN_LEASE_MS = 1_000
 _MAX_WORDS = 256
-_MAX_WORD_BYTES = 32_768
 _MAX_PORTS = 32
 _MAX_ENTRIES = 64
 
-_VERSION_VALUE = re.compile(r"[0-9]{1,9}(\.[0-9]{1,9}){0,15}")
 _TCP_TARGET = re.compile(r"(?:[^\s:/]+:|\[[^\s\]/]+\]:)?[^\s:/]+")
 _TIMEZONE = re.compile(r"[A-Za-z][A-Za-z0-9_+-]{0,31}(/[A-Za-z0-9_+-]{1,31}){0,2}")
 
@@ -41,11 +40,12 @@ def check(workload: Workload) -> None:
     _is(words.VERSION, "version", workload.version, "letters, digits, . _ + -, up to 64")
     _check_run(workload.run)
     _check_ports(workload)
-    _check_requirements("requires.common", workload.common)
+    requirements.check_all("requires.common", workload.common)
     _check_variants(workload)
     _check_commands(workload)
     _check_health(workload)
-    _check_policy(workload.policy)
+    requirements.check_policy(workload.policy)
+    _check_ranges(workload)
     _check_lifecycle(workload)
     _check_schedule(workload)
 
@@ -77,8 +77,8 @@ def _check_run(run: Run) -> None:
         _is(words.LOGIN, "run.user", run.user, "a login name")
     _each("run.groups", run.groups, words.LOGIN, "a group's name")
     _each("run.secrets", run.secrets, words.VARIABLE, "letters, digits and _")
-    _distinct("run.env_allow", run.env_allow)
-    _distinct("run.capabilities", run.capabilities)
+    distinct("run.env_allow", run.env_allow)
+    distinct("run.capabilities", run.capabilities)
     for index, capability in enumerate(run.capabilities):
         if capability not in words.CAPABILITIES:
             what = f"{quoted(capability)}; {nearest(capability, words.CAPABILITIES)}"
@@ -93,15 +93,15 @@ def _check_ports(workload: Workload) -> None:
         _is(words.PORT_NAME, f"ports.{port.name[:60]}", port.name, "a-z, 0-9 and -, up to 31")
         if not 0 <= port.number <= MAX_PORT:
             raise Fault(f"ports.{port.name}", f"{port.number} is not a port")
-    _distinct("ports", [port.name for port in ports])
-    _distinct("ports", [str(port.number) for port in ports if port.number])
+    distinct("ports", [port.name for port in ports])
+    distinct("ports", [str(port.number) for port in ports if port.number])
 
 
 def _check_variants(workload: Workload) -> None:
     variants = workload.variants
     if not 1 <= len(variants) <= MAX_VARIANTS:
         raise Fault("variant", f"{len(variants)} variants; 1 to {MAX_VARIANTS}")
-    _distinct("variant", [variant.name for variant in variants])
+    distinct("variant", [variant.name for variant in variants])
     for index, variant in enumerate(variants):
         _check_variant(f"variant[{index}]", variant)
 
@@ -110,7 +110,7 @@ def _check_variant(where: str, variant: PackageVariant) -> None:
     _is(words.VARIANT_NAME, f"{where}.name", variant.name, "a-z, 0-9, . _ -, up to 64")
     if ".." in variant.name:
         raise Fault(f"{where}.name", f"{quoted(variant.name)} has two dots in a row")
-    _check_requirements(f"{where}.requires", variant.requires)
+    requirements.check_all(f"{where}.requires", variant.requires)
     for index, path in enumerate(variant.files):
         if words.plain_path(path) is None:
             what = f"{quoted(path)} is not a path inside the package: relative, without .."
@@ -143,22 +143,13 @@ def _check_argv(where: str, argv: Sequence[str], known: Collection[str]) -> None
 
 
 def _check_template(where: str, text: str, known: Collection[str]) -> None:
-    _check_words(where, text)
+    check_words(where, text)
     if template.split(text) is None:
         what = f"{quoted(text)} has a $ that is no $NAME and no ${{NAME}}; a dollar itself is $$"
         raise Fault(where, what)
     for name in sorted(template.names(text)):
         if name not in known:
             raise Fault(where, f"${name} is not known; {nearest(name, known)}")
-
-
-def _check_words(where: str, text: str) -> None:
-    if "\0" in text:
-        raise Fault(where, "a NUL character cannot be passed to a process")
-    if not _is_unicode(text):
-        raise Fault(where, "a lone surrogate is not Unicode text")
-    if len(text.encode()) > _MAX_WORD_BYTES:
-        raise Fault(where, f"{len(text.encode())} bytes; at most {_MAX_WORD_BYTES}")
 
 
 def _check_health(workload: Workload) -> None:
@@ -187,69 +178,40 @@ def _is_reachable(health: Health) -> bool:
     return _TCP_TARGET.fullmatch(health.target) is not None
 
 
-def _check_requirements(where: str, requirements: Sequence[Requirement]) -> None:
-    if len(requirements) > MAX_REQUIREMENTS:
-        raise Fault(where, f"{len(requirements)} requirements; at most {MAX_REQUIREMENTS}")
-    for index, requirement in enumerate(requirements):
-        _check_requirement(f"{where}[{index}]", requirement)
+def _check_ranges(workload: Workload) -> None:
+    if units.cores(workload.resources.cpu_cores) is None:
+        found = quoted(workload.resources.cpu_cores)
+        raise Fault("resources.cpu", f"{found} is not {units.CORES_WORDS}")
+    for where, value, least, most in _ranges(workload):
+        if not least <= value <= most:
+            raise Fault(where, f"{value} is not a number from {least} to {most}")
 
 
-def _check_requirement(where: str, requirement: Requirement) -> None:
-    if (requirement.id is None) == (requirement.id_prefix is None):
-        raise Fault(where, "write exactly one of id and id_prefix")
-    key = "id" if requirement.id is not None else "id_prefix"
-    _check_id(f"{where}.{key}", requirement.id or requirement.id_prefix or "")
-    if not 1 <= requirement.count <= MAX_COUNT:
-        raise Fault(f"{where}.count", f"{requirement.count}; 1 to {MAX_COUNT}")
-    if len(requirement.where) > MAX_PREDICATES:
-        count = len(requirement.where)
-        raise Fault(f"{where}.where", f"{count} predicates; at most {MAX_PREDICATES}")
-    for index, predicate in enumerate(requirement.where):
-        _check_predicate(f"{where}.where[{index}]", predicate)
-
-
-def _check_predicate(where: str, predicate: Predicate) -> None:
-    _check_id(f"{where}.attr", predicate.attr)
-    value = predicate.value
-    for item in value if isinstance(value, tuple) else (value,):
-        _check_scalar(f"{where}.value", item)
-    if (predicate.op is Op.IN) != isinstance(value, tuple):
-        found = "a list" if isinstance(value, tuple) else quoted(value)
-        raise Fault(f"{where}.value", f"{found} with op {predicate.op}; only in takes a list")
-    if predicate.op in {Op.GTE, Op.LTE} and not _is_ordered(value):
-        what = f'{quoted(value)} is neither a number nor a dotted version such as "3.11"'
-        raise Fault(f"{where}.value", what)
-
-
-def _check_scalar(where: str, value: AttrValue) -> None:
-    if isinstance(value, str):
-        _check_words(where, value)
-    # Also true for nan: JSON has neither it nor larger integers.
-    elif not isinstance(value, bool | tuple) and not abs(value) <= units.MAX_INTEGER:
-        raise Fault(where, f"{quoted(value)} is not a number that can be kept exactly")
-
-
-def _is_ordered(value: AttrValue) -> bool:
-    if isinstance(value, str):
-        return _VERSION_VALUE.fullmatch(value) is not None
-    return not isinstance(value, bool | tuple)
-
-
-def _check_policy(policy: WorkloadPolicy) -> None:
-    for key, labels in (("labels", policy.labels), ("excludes", policy.excludes)):
-        _distinct(f"policy.{key}", labels)
-        for index, label in enumerate(labels):
-            _check_id(f"policy.{key}[{index}]", label)
-    if policy.perf is not None:
-        _check_id("policy.perf.id", policy.perf.id)
-        _check_scalar("policy.perf.minimum", policy.perf.minimum)
-    if len(policy.preferences) > MAX_REQUIREMENTS:
-        raise Fault("policy.preferences", f"at most {MAX_REQUIREMENTS}")
-    for index, preference in enumerate(policy.preferences):
-        where = f"policy.preferences[{index}]"
-        _check_requirement(where, preference.requirement)
-        if not 0 <= preference.weight <= units.MAX_INTEGER:
-            raise Fault(f"{where}.weight", f"{quoted(preference.weight)} is not a number from 0 up")
+def _ranges(workload: Workload) -> Iterator[tuple[str, int, int, int]]:
+    """List every number with its key and its bounds; durations count milliseconds."""
+    resources, restart, lifecycle = workload.resources, workload.restart, workload.lifecycle
+    yield "resources.memory", resources.memory_bytes, 0, units.MAX_INTEGER
+    yield "resources.accel_memory", resources.accel_memory_bytes, 0, units.MAX_INTEGER
+    yield "resources.disk", resources.disk_bytes, 0, units.MAX_INTEGER
+    yield "resources.pids", resources.pids, 0, MAX_PIDS
+    yield "restart.max", restart.max_restarts, 0, _MAX_TIMES
+    yield "restart.window", restart.window_ms, 0, MAX_DURATION_MS
+    yield "restart.backoff", restart.backoff_base_ms, 0, MAX_DURATION_MS
+    yield "restart.backoff_max", restart.backoff_max_ms, 0, MAX_DURATION_MS
+    yield "lifecycle.stop_grace", lifecycle.stop_grace_ms, 0, MAX_DURATION_MS
+    yield "lifecycle.max_reschedules", lifecycle.max_reschedules, 0, _MAX_TIMES
+    yield "lifecycle.keep", lifecycle.keep_ms, 0, MAX_DURATION_MS
+    if lifecycle.lease_ms is not None:
+        yield "lifecycle.lease", lifecycle.lease_ms, _MIN_LEASE_MS, MAX_DURATION_MS
+    if (schedule := workload.schedule) is not None and schedule.every_ms is not None:
+        yield "schedule.every", schedule.every_ms, _MIN_EVERY_MS, MAX_DURATION_MS
+    if (health := workload.health) is not None:
+        is_heartbeat = health.kind is HealthKind.HEARTBEAT
+        yield "health.interval", health.interval_ms, _MIN_INTERVAL_MS, MAX_DURATION_MS
+        yield "health.timeout", health.timeout_ms, 1, MAX_DURATION_MS
+        yield "health.misses", health.misses, 1, _MAX_MISSES
+        most = MAX_DURATION_MS if is_heartbeat else 0
+        yield "health.max_age", health.max_age_ms, int(is_heartbeat), most
 
 
 def _check_lifecycle(workload: Workload) -> None:
@@ -268,16 +230,9 @@ def _check_schedule(workload: Workload) -> None:
         return
     if (schedule.every_ms is None) == (schedule.cron is None):
         raise Fault("schedule", "write exactly one of every and cron")
-    if schedule.every_ms is not None and schedule.every_ms < MIN_EVERY_MS:
-        raise Fault("schedule.every", "at least 1s")
     if schedule.cron is not None and (wrong := cron.fault(schedule.cron)) is not None:
         raise Fault("schedule.cron", wrong)
     _is(_TIMEZONE, "schedule.timezone", schedule.timezone, "an IANA name such as Europe/Berlin")
-
-
-def _check_id(where: str, text: str) -> None:
-    if not words.is_printable(text, MAX_ID_CHARACTERS):
-        raise Fault(where, f"{quoted(text)} is not 1 to {MAX_ID_CHARACTERS} printable characters")
 
 
 def _is(pattern: re.Pattern[str], where: str, text: str, allowed: str) -> None:
@@ -290,16 +245,4 @@ def _each(where: str, texts: Sequence[str], pattern: re.Pattern[str], allowed: s
         raise Fault(where, f"{len(texts)} entries; at most {_MAX_ENTRIES}")
     for index, text in enumerate(texts):
         _is(pattern, f"{where}[{index}]", text, allowed)
-    _distinct(where, texts)
-
-
-def _distinct(where: str, texts: Iterable[str]) -> None:
-    seen: set[str] = set()
-    for text in texts:
-        if text in seen:
-            raise Fault(where, f"{quoted(text)} stands there twice")
-        seen.add(text)
-
-
-def _is_unicode(text: str) -> bool:
-    return not any("\ud800" <= character <= "\udfff" for character in text)
+    distinct(where, texts)

@@ -7,6 +7,7 @@ from enum import Enum, IntEnum
 from functools import cache
 from typing import Any, TypeVar, Union, get_args, get_origin, get_type_hints
 
+from wlctl.package import units
 from wlctl.package.fault import Fault, nearest, quoted
 
 T = TypeVar("T")
@@ -105,6 +106,8 @@ def _scalar(wanted: Any, value: object, where: str) -> Any:
         return float(value)  # canonical JSON writes 1.0 as 1
     if type(value) is not wanted:
         raise Fault(where, f"{quoted(value)} is not of type {wanted.__name__}")
+    if isinstance(value, int | float) and not abs(value) <= units.MAX_INTEGER:
+        raise Fault(where, f"{quoted(value)} is not a number that can be kept exactly")
     return value
 
 

@@ -31,7 +31,7 @@ from wlctl.model.workload import (
     Resources,
     WorkloadPolicy,
 )
-from wlctl.package import check
+from wlctl.package import check, requirements
 from wlctl.package.fault import Fault, nearest, quoted
 from wlctl.package.kinds import KINDS
 from wlctl.package.table import Table
@@ -159,7 +159,7 @@ def _variants(top: Table) -> tuple[PackageVariant, ...]:
 
 
 def _requirements(table: Table, key: str) -> tuple[Requirement, ...]:
-    found = table.tables(key, _REQUIREMENT, check.MAX_REQUIREMENTS)
+    found = table.tables(key, _REQUIREMENT, requirements.MAX_REQUIREMENTS)
     return tuple(_requirement(entry) for entry in found)
 
 
@@ -173,9 +173,9 @@ def _requirement(table: Table) -> Requirement:
                 op=entry.choice("op", Op),
                 value=_attr_value(entry.raw("value"), entry.at("value")),
             )
-            for entry in table.tables("where", ["attr", "op", "value"], check.MAX_PREDICATES)
+            for entry in table.tables("where", ["attr", "op", "value"], requirements.MAX_PREDICATES)
         ),
-        count=table.integer("count", 1, 1, check.MAX_COUNT),
+        count=table.integer("count", 1),
         exclusive=table.flag("exclusive", default=False),
         min_provenance=(
             _word(table, "min_provenance", Provenance, None)
@@ -200,7 +200,7 @@ def _resources(top: Table) -> Resources:
         memory_bytes=table.size_bytes("memory"),
         accel_memory_bytes=table.size_bytes("accel_memory"),
         disk_bytes=table.size_bytes("disk"),
-        pids=table.integer("pids", 0, 0, check.MAX_PIDS),
+        pids=table.integer("pids", 0),
     )
 
 
@@ -215,10 +215,10 @@ def _health(table: Table) -> Health:
     return Health(
         kind=kinds[0],
         target=table.text(kinds[0]),
-        interval_ms=table.duration_ms("interval", 10_000, least=100),
-        timeout_ms=table.duration_ms("timeout", 2_000, least=1),
-        misses=table.integer("misses", 3, 1, 1_000),
-        max_age_ms=table.duration_ms("max_age", 30_000, least=1) if is_heartbeat else 0,
+        interval_ms=table.duration_ms("interval", 10_000),
+        timeout_ms=table.duration_ms("timeout", 2_000),
+        misses=table.integer("misses", 3),
+        max_age_ms=table.duration_ms("max_age", 30_000) if is_heartbeat else 0,
     )
 
 
@@ -226,7 +226,7 @@ def _restart(top: Table, kind: Kind) -> RestartPolicy:
     table = top.table("restart", ["max", "window", "backoff", "backoff_max"])
     usual = RestartPolicy(max_restarts=KINDS[kind].max_restarts)
     return RestartPolicy(
-        max_restarts=table.integer("max", usual.max_restarts, 0, 1_000_000),
+        max_restarts=table.integer("max", usual.max_restarts),
         window_ms=table.duration_ms("window", usual.window_ms),
         backoff_base_ms=table.duration_ms("backoff", usual.backoff_base_ms),
         backoff_max_ms=table.duration_ms("backoff_max", usual.backoff_max_ms),
@@ -235,7 +235,9 @@ def _restart(top: Table, kind: Kind) -> RestartPolicy:
 
 def _policy(table: Table) -> WorkloadPolicy:
     perf = table.table("perf", ["id", "minimum"])
-    preferences = table.tables("preferences", [*_REQUIREMENT, "weight"], check.MAX_REQUIREMENTS)
+    preferences = table.tables(
+        "preferences", [*_REQUIREMENT, "weight"], requirements.MAX_REQUIREMENTS
+    )
     return WorkloadPolicy(
         min_trust=_word(table, "min_trust", Tier, Tier.PAIRED),
         min_provenance=_word(table, "min_provenance", Provenance, Provenance.CLAIMED),
@@ -256,8 +258,8 @@ def _lifecycle(table: Table) -> LifecyclePolicy:
         stop_signal=table.text("stop_signal", usual.stop_signal),
         stop_grace_ms=table.duration_ms("stop_grace", usual.stop_grace_ms),
         migratable=table.flag("migratable", default=usual.migratable),
-        max_reschedules=table.integer("max_reschedules", usual.max_reschedules, 0, 1_000_000),
-        lease_ms=table.duration_ms("lease", 0, least=1_000) if table.has("lease") else None,
+        max_reschedules=table.integer("max_reschedules", usual.max_reschedules),
+        lease_ms=table.duration_ms("lease", 0) if table.has("lease") else None,
         switch=table.texts("switch"),
         keep_ms=table.duration_ms("keep", usual.keep_ms),
     )
@@ -270,7 +272,7 @@ def _schedule(top: Table) -> Schedule:
     if table.has("timezone") and not table.has("cron"):
         raise Fault("schedule.timezone", "only cron is read in a timezone")
     if table.has("every"):
-        return Schedule(every_ms=table.duration_ms("every", 0, least=check.MIN_EVERY_MS))
+        return Schedule(every_ms=table.duration_ms("every", 0))
     return Schedule(cron=table.text("cron"), timezone=table.text("timezone", "UTC"))
 
 
