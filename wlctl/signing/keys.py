@@ -276,11 +276,17 @@ def _read(path: Path) -> tuple[bytes, int]:
         raise InvalidFile(f"there is no key file {path}") from error
     except OSError as error:
         raise _unreadable(path, error) from error
-    with os.fdopen(file, "rb") as stream:
-        status = os.fstat(stream.fileno())
+    try:
+        status = os.fstat(file)
         if not stat.S_ISREG(status.st_mode):
             raise UnusableKey(f"{path} is not a regular file")
-        data = stream.read(_MAX_KEY_FILE_BYTES + 1)
+        data = b""
+        while len(data) <= _MAX_KEY_FILE_BYTES and (chunk := os.read(file, _MAX_KEY_FILE_BYTES)):
+            data += chunk
+    except OSError as error:
+        raise _unreadable(path, error) from error
+    finally:
+        os.close(file)
     if len(data) > _MAX_KEY_FILE_BYTES:
         raise UnusableKey(f"{path} is too large for a key")
     return data, status.st_mode
