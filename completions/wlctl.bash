@@ -15,7 +15,7 @@ _wlctl() {
             --avoid|--db|--generation|--grace|--host-key|--key|--message|--name|--output|--pin|--port|--prefer|--sign|--tail|--tier|--why|-m|-o) skip=value ;;
             -*) ;;
             *) case "$at/$word" in
-                /init|/signer|/signer/add|/signer/ls|/package|/package/init|/package/build|/package/sign|/package/verify|/package/show|/package/ls|/node|/node/add|/node/ls|/node/probe|/place|/ps|/logs|/stop|/unload|/config|/config/show|/help|/completion) at=$at/$word ;;
+                /init|/signer|/signer/add|/signer/ls|/package|/package/init|/package/build|/package/sign|/package/verify|/package/show|/package/ls|/doctor|/node|/node/add|/node/ls|/node/probe|/place|/ps|/logs|/stop|/unload|/config|/config/show|/help|/completion) at=$at/$word ;;
             esac ;;
         esac
     done
@@ -29,7 +29,7 @@ _wlctl() {
         esac
     else
         case $at in
-            '') commands='init signer package node place ps logs stop unload config help completion' choices='' files=''
+            '') commands='init signer package doctor node place ps logs stop unload config help completion' choices='' files=''
                 options='--version -h --help --db -o --output -m --message --yes --no-color --debug' ;;
             /init) commands='' choices='' files=''
                 options='-h --help --db -o --output -m --message --yes --no-color --debug' ;;
@@ -52,6 +52,8 @@ _wlctl() {
             /package/show) commands='' choices='' files=yes
                 options='-h --help --db -o --output -m --message --yes --no-color --debug' ;;
             /package/ls) commands='' choices='' files=''
+                options='-h --help --db -o --output -m --message --yes --no-color --debug' ;;
+            /doctor) commands='' choices='' files=''
                 options='-h --help --db -o --output -m --message --yes --no-color --debug' ;;
             /node) commands='add ls probe' choices='' files=''
                 options='-h --help --db -o --output -m --message --yes --no-color --debug' ;;

@@ -16,7 +16,7 @@ function __wlctl_at -d 'Succeed where exactly these commands were typed'
             case '-*'
             case '*'
                 switch "$at/$word"
-                    case /init /signer /signer/add /signer/ls /package /package/init /package/build /package/sign /package/verify /package/show /package/ls /node /node/add /node/ls /node/probe /place /ps /logs /stop /unload /config /config/show /help /completion
+                    case /init /signer /signer/add /signer/ls /package /package/init /package/build /package/sign /package/verify /package/show /package/ls /doctor /node /node/add /node/ls /node/probe /place /ps /logs /stop /unload /config /config/show /help /completion
                         set at "$at/$word"
                 end
         end
@@ -28,6 +28,7 @@ complete -c wlctl -f
 complete -c wlctl -n "__wlctl_at ''" -a init -d 'Make the ledger and the keys of an installation.'
 complete -c wlctl -n "__wlctl_at ''" -a signer -d 'Signers: whose signatures admit a package.'
 complete -c wlctl -n "__wlctl_at ''" -a package -d 'Packages: described, built, signed, verified.'
+complete -c wlctl -n "__wlctl_at ''" -a doctor -d 'Examine ledger, keys, signers and fleet, and say what to do about what is wrong.'
 complete -c wlctl -n "__wlctl_at ''" -a node -d 'The fleet: the machines that wlctl places on.'
 complete -c wlctl -n "__wlctl_at ''" -a place -d 'Choose a node for a workload, say why, and start it there.'
 complete -c wlctl -n "__wlctl_at ''" -a ps -d 'List the current copies as they were seen last; SEEN is the age of the last contact.'
@@ -138,6 +139,13 @@ complete -c wlctl -n "__wlctl_at /package/ls" -s m -l message -x -d 'Keep TEXT i
 complete -c wlctl -n "__wlctl_at /package/ls" -l yes -d 'Answer every question with yes'
 complete -c wlctl -n "__wlctl_at /package/ls" -l no-color -d 'No colour'
 complete -c wlctl -n "__wlctl_at /package/ls" -l debug -d 'Show a traceback with an error'
+complete -c wlctl -n "__wlctl_at /doctor" -s h -l help -d 'Show this text'
+complete -c wlctl -n "__wlctl_at /doctor" -l db -r -F -d 'The ledger'
+complete -c wlctl -n "__wlctl_at /doctor" -s o -l output -x -a 'table wide json jsonl name' -d 'One of table, wide, json, jsonl, name'
+complete -c wlctl -n "__wlctl_at /doctor" -s m -l message -x -d 'Keep TEXT in the chain'
+complete -c wlctl -n "__wlctl_at /doctor" -l yes -d 'Answer every question with yes'
+complete -c wlctl -n "__wlctl_at /doctor" -l no-color -d 'No colour'
+complete -c wlctl -n "__wlctl_at /doctor" -l debug -d 'Show a traceback with an error'
 complete -c wlctl -n "__wlctl_at /node" -a add -d 'Look at a machine once and add it to the fleet.'
 complete -c wlctl -n "__wlctl_at /node" -a ls -d 'List the fleet as it was seen last.'
 complete -c wlctl -n "__wlctl_at /node" -a probe -d 'Look at nodes again, all at once, and record what each shows.'

@@ -12,7 +12,7 @@ _wlctl() {
             --avoid|--db|--generation|--grace|--host-key|--key|--message|--name|--output|--pin|--port|--prefer|--sign|--tail|--tier|--why|-m|-o) skip=value ;;
             -*) ;;
             *) case "$at/$word" in
-                /init|/signer|/signer/add|/signer/ls|/package|/package/init|/package/build|/package/sign|/package/verify|/package/show|/package/ls|/node|/node/add|/node/ls|/node/probe|/place|/ps|/logs|/stop|/unload|/config|/config/show|/help|/completion) at=$at/$word ;;
+                /init|/signer|/signer/add|/signer/ls|/package|/package/init|/package/build|/package/sign|/package/verify|/package/show|/package/ls|/doctor|/node|/node/add|/node/ls|/node/probe|/place|/ps|/logs|/stop|/unload|/config|/config/show|/help|/completion) at=$at/$word ;;
             esac ;;
         esac
     done
@@ -36,6 +36,7 @@ _wlctl() {
                 'init:Make the ledger and the keys of an installation.'
                 'signer:Signers: whose signatures admit a package.'
                 'package:Packages: described, built, signed, verified.'
+                'doctor:Examine ledger, keys, signers and fleet, and say what to do about what is wrong.'
                 'node:The fleet: the machines that wlctl places on.'
                 'place:Choose a node for a workload, say why, and start it there.'
                 'ps:List the current copies as they were seen last; SEEN is the age of the last contact.'
@@ -221,6 +222,20 @@ _wlctl() {
             )
             ;;
         /package/ls)
+            options=(
+                '-h:Show this text'
+                '--help:Show this text'
+                '--db:The ledger'
+                '-o:One of table, wide, json, jsonl, name'
+                '--output:One of table, wide, json, jsonl, name'
+                '-m:Keep TEXT in the chain'
+                '--message:Keep TEXT in the chain'
+                '--yes:Answer every question with yes'
+                '--no-color:No colour'
+                '--debug:Show a traceback with an error'
+            )
+            ;;
+        /doctor)
             options=(
                 '-h:Show this text'
                 '--help:Show this text'

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from wlctl import config
-from wlctl.config import Origin, Places, Settings
+from wlctl.config import Origin, Places, Settings, files, values
 from wlctl.errors import InvalidFile, NoHome, UsageError
 
 NOBODY: Mapping[str, str] = {}
@@ -30,7 +30,7 @@ def load(
     places: Places,
     flags: Mapping[str, object] = NOBODY,
     environ: Mapping[str, str] = NOBODY,
-    **files: str,
+    **written: str,
 ) -> Settings:
     """Write the files named `user`, `system` and `project`, then settle everything."""
     paths = {
@@ -38,7 +38,7 @@ def load(
         "system": places.system_file,
         "project": places.project_file,
     }
-    for name, text in files.items():
+    for name, text in written.items():
         path = paths[name]
         assert path is not None
         path.write_text(text)
@@ -65,7 +65,7 @@ SOURCES = ("system", "user", "project", "environment", "flag", "locked")
 """From the farthest to the nearest."""
 
 
-@given(said=st.dictionaries(st.sampled_from(SOURCES), st.sampled_from(config.OUTPUTS), min_size=1))
+@given(said=st.dictionaries(st.sampled_from(SOURCES), st.sampled_from(values.OUTPUTS), min_size=1))
 def test_the_nearest_word_wins_whoever_else_spoke(
     tmp_path_factory: pytest.TempPathFactory, said: dict[str, str]
 ) -> None:
@@ -79,13 +79,13 @@ def test_the_nearest_word_wins_whoever_else_spoke(
     nearest = max(said, key=SOURCES.index)
     if nearest == "locked" and "flag" in said:
         said["flag"] = said["locked"]
-    files = {name: f'output = "{said[name]}"\n' for name in SOURCES[:3] if name in said}
+    texts = {name: f'output = "{said[name]}"\n' for name in SOURCES[:3] if name in said}
     if "locked" in said:
-        files["system"] = files.get("system", "") + f'[locked]\noutput = "{said["locked"]}"\n'
+        texts["system"] = texts.get("system", "") + f'[locked]\noutput = "{said["locked"]}"\n'
     environ = {"WLCTL_OUTPUT": said["environment"]} if "environment" in said else {}
     flags = {"output": said["flag"]} if "flag" in said else {}
 
-    settings = load(places, flags, environ, **files)
+    settings = load(places, flags, environ, **texts)
 
     assert settings.output == said[nearest]
     assert (
@@ -218,14 +218,14 @@ def test_a_file_that_is_not_text_is_refused(places: Places) -> None:
 
 
 def test_a_file_without_end_is_refused(places: Places) -> None:
-    places.system_file.write_bytes(b"#" * (config.FILE_MAX_BYTES + 1))
+    places.system_file.write_bytes(b"#" * (files.FILE_MAX_BYTES + 1))
 
     with pytest.raises(InvalidFile, match="larger than"):
         load(places)
 
 
 def test_a_file_of_the_largest_size_is_read(places: Places) -> None:
-    places.system_file.write_bytes(b"#" * config.FILE_MAX_BYTES)
+    places.system_file.write_bytes(b"#" * files.FILE_MAX_BYTES)
 
     assert load(places).origins["output"] is config.DEFAULT
 

@@ -90,10 +90,10 @@ class Session:
         said = os.environ.get(f"WLCTL_{name.upper()}", "")
         if name in self.given or not said:
             return name in self.given
-        from wlctl import config
+        from wlctl.config import values
 
         try:
-            return config.boolean(said)
+            return values.boolean(said)
         except ValueError as error:
             raise UsageError(f"WLCTL_{name.upper()} cannot be {said!r}", hint=str(error)) from None
 

@@ -1,13 +1,13 @@
 """Which value each setting has, and who said so: flag, environment, file or default."""
 
-import os
-import stat
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, fields
 from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
+from wlctl.config import files, values
+from wlctl.config.values import Parse
 from wlctl.errors import InvalidFile, NoHome, UsageError
 
 PROJECT_FILE = "wlctl.toml"
@@ -16,11 +16,6 @@ LOCKED = "locked"
 """The table of the system file whose values nothing else changes."""
 TABLES = ("place",)
 """Tables of a file; `x` below `[place]` is the setting `place_x`."""
-FILE_MAX_BYTES = 1 << 20
-
-OUTPUTS = ("table", "wide", "json", "jsonl", "name")
-
-Parse = Callable[[object], object]
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,89 +35,6 @@ class Origin:
 
 
 DEFAULT = Origin("default")
-
-
-def boolean(value: object) -> bool:
-    """Read a yes or a no, as TOML or the environment has it."""
-    if isinstance(value, bool):
-        return value
-    word = str(value).strip().lower()
-    if word in ("1", "true", "yes", "on"):
-        return True
-    if word in ("", "0", "false", "no", "off"):
-        return False
-    raise ValueError("say 1 or 0, true or false")
-
-
-def _seconds(least: float, most: float) -> Parse:
-    def parse(value: object) -> float:
-        if isinstance(value, bool) or not isinstance(value, int | float | str):
-            raise ValueError("say a number of seconds")  # noqa: TRY004 - parsers raise one kind
-        try:
-            number = float(value)
-        except ValueError:
-            raise ValueError("say a number of seconds") from None
-        if not least <= number <= most:  # false for NaN too
-            raise ValueError(f"say {least:g} to {most:g} seconds")
-        return number
-
-    return parse
-
-
-def _output(value: object) -> str:
-    if value not in OUTPUTS:
-        raise ValueError(f"say one of {', '.join(OUTPUTS)}")
-    return str(value)
-
-
-def _node(value: object) -> str:
-    if not isinstance(value, str):
-        raise ValueError("say the name of a node")  # noqa: TRY004 - parsers raise one kind
-    return value
-
-
-def _nodes(value: object) -> tuple[str, ...]:
-    """Read names of nodes: a list in a file, with commas between them in the environment."""
-    names = value.split(",") if isinstance(value, str) else value
-    if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
-        raise ValueError("say names of nodes")
-    return tuple(name.strip() for name in names)
-
-
-def _ledger(value: object) -> str:
-    """Read a ledger's URL or path; a path comes out absolute."""
-    if not isinstance(value, str) or not value or "\0" in value:
-        raise ValueError("say a path or a URL")
-    if "://" in value:
-        return value
-    if value.startswith("~"):
-        return str(_below_home(value))
-    try:
-        return str(Path(value).absolute())
-    except FileNotFoundError:
-        raise ValueError("the working directory is gone; say an absolute path") from None
-
-
-def _ledger_in_file(value: object) -> str:
-    """Read the same from a file, where a relative path would mean another ledger everywhere."""
-    location = _ledger(value)
-    if not str(value).startswith(("/", "~")) and "://" not in location:
-        raise ValueError("say an absolute path or a URL")
-    return location
-
-
-def _below_home(value: str) -> Path:
-    if not _home_is_sound():
-        raise ValueError("HOME is not an absolute path")
-    try:
-        return Path(value).expanduser()
-    except RuntimeError:
-        raise ValueError("there is no home directory of that name") from None
-
-
-def _home_is_sound() -> bool:
-    """Answer whether HOME is absolute, or unset so that the passwd entry counts."""
-    return os.environ.get("HOME", "/").startswith("/")
 
 
 def _setting(
@@ -164,21 +76,23 @@ class Settings:
         origins: Who set each of the others, by name.
     """
 
-    db: str = _setting(_ledger, None, "the ledger: a path or a URL", in_file=_ledger_in_file)
-    output: str = _setting(_output, "table", "how answers are printed", project=True)
-    no_color: bool = _setting(boolean, False, "no colour in output")
+    db: str = _setting(
+        values.ledger, None, "the ledger: a path or a URL", in_file=values.ledger_in_file
+    )
+    output: str = _setting(values.output, "table", "how answers are printed", project=True)
+    no_color: bool = _setting(values.boolean, False, "no colour in output")
     busy_timeout_s: float = _setting(
-        _seconds(0, 3600), 30.0, "how long to wait for another command on the same thing"
+        values.seconds(0, 3600), 30.0, "how long to wait for another command on the same thing"
     )
     facts_ttl_s: float = _setting(
-        _seconds(1, 86400), 900.0, "how long facts of a node may be decided from"
+        values.seconds(1, 86400), 900.0, "how long facts of a node may be decided from"
     )
     connect_timeout_s: float = _setting(
-        _seconds(0.1, 600), 10.0, "how long a node may take to accept a connection"
+        values.seconds(0.1, 600), 10.0, "how long a node may take to accept a connection"
     )
-    place_pin: str = _setting(_node, "", "the node to place on, or none", project=True)
-    place_prefer: tuple[str, ...] = _setting(_nodes, (), "nodes that are liked", project=True)
-    place_avoid: tuple[str, ...] = _setting(_nodes, (), "nodes that come last", project=True)
+    place_pin: str = _setting(values.node, "", "the node to place on, or none", project=True)
+    place_prefer: tuple[str, ...] = _setting(values.nodes, (), "nodes that are liked", project=True)
+    place_avoid: tuple[str, ...] = _setting(values.nodes, (), "nodes that come last", project=True)
     origins: Mapping[str, Origin] = field(default_factory=dict)
 
 
@@ -203,7 +117,7 @@ class Places:
     @classmethod
     def of_this_process(cls) -> "Places":
         """Find them by HOME, the passwd entry and the XDG variables; never a relative path."""
-        if not _home_is_sound():
+        if not values.home_is_sound():
             return cls(user_file=None, data_dir=None)
         import platformdirs
 
@@ -228,10 +142,10 @@ def load(flags: Mapping[str, object], environ: Mapping[str, str], places: Places
         NoHome: No ledger was named and there is no home directory to look in.
         UsageError: A flag or a variable has no value of its kind, or a flag meets a lock.
     """
-    system = _read(places.system_file)
+    system = files.read(places.system_file)
     locked = _table(places.system_file, LOCKED, system.pop(LOCKED, {}))
-    project = _read_project(places.project_file)
-    user = _read(places.user_file)
+    project = files.read_project(places.project_file)
+    user = files.read(places.user_file)
     found: dict[str, tuple[object, Origin]] = {}
     _add(found, _from_file(system, places.system_file))
     _add(found, _from_file(user, places.user_file))
@@ -353,59 +267,3 @@ def _table(path: Path | None, name: str, value: object) -> dict[str, object]:
     if not isinstance(value, dict):
         raise InvalidFile(f"{path}: {name} is a table", hint=f"write [{name}] on a line")
     return value
-
-
-def _read_project(path: Path | None) -> dict[str, object]:
-    if path is None or not os.access(path.parent, os.X_OK):
-        return {}
-    return _read(path, guarded=True)
-
-
-def _read(path: Path | None, *, guarded: bool = False) -> dict[str, object]:
-    """Read a TOML file; a missing one is empty."""
-    if path is None:
-        return {}
-    try:
-        # Without O_NONBLOCK a FIFO of that name would hold every command up.
-        descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
-        try:
-            status = os.fstat(descriptor)
-            if not stat.S_ISREG(status.st_mode):
-                raise InvalidFile(f"{path} is not a regular file", hint="move it away")
-            if guarded:
-                _check_owner(path, status)
-            with os.fdopen(descriptor, "rb", closefd=False) as file:
-                content = file.read(FILE_MAX_BYTES + 1)
-        finally:
-            os.close(descriptor)
-    except (FileNotFoundError, NotADirectoryError):
-        return {}
-    except OSError as error:
-        raise InvalidFile(f"{path} cannot be read", hint=error.strerror) from None
-    if len(content) > FILE_MAX_BYTES:
-        raise InvalidFile(f"{path} is larger than {FILE_MAX_BYTES} bytes", hint="shorten it")
-    return _parsed(path, content)
-
-
-def _parsed(path: Path, content: bytes) -> dict[str, object]:
-    import tomllib
-
-    try:
-        return tomllib.loads(content.decode())
-    except UnicodeDecodeError as error:
-        raise InvalidFile(f"{path} is not UTF-8 at byte {error.start}", hint="save it so") from None
-    except (tomllib.TOMLDecodeError, RecursionError) as error:
-        raise InvalidFile(f"{path} is not TOML: {error}", hint="mend that line") from None
-
-
-def _check_owner(path: Path, status: os.stat_result) -> None:
-    if status.st_uid not in (0, os.geteuid()):
-        raise InvalidFile(
-            f"{path} here belongs to another user, so it is not read",
-            hint="run wlctl in another directory, or own the file",
-        )
-    if status.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
-        raise InvalidFile(
-            f"{path} here can be written by others, so it is not read",
-            hint=f"chmod go-w {path}",
-        )
