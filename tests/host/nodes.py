@@ -37,10 +37,11 @@ if [ -e "$dir/delegate" ]; then
 	chown worker_uid /sys/fs/cgroup /sys/fs/cgroup/cgroup.procs /sys/fs/cgroup/cgroup.threads \
 		/sys/fs/cgroup/cgroup.subtree_control
 fi
-mount --bind "$dir/boot_id" /proc/sys/kernel/random/boot_id
+if [ -e "$dir/boot_id" ]; then mount --bind "$dir/boot_id" /proc/sys/kernel/random/boot_id; fi
 for file in passwd shadow group sudoers machine-id; do mount --bind "$dir/$file" "/etc/$file"; done
 mount --bind "$dir/varlib" /var/lib
 mount --bind "$dir/root" /root
+mount --bind "$dir/home" /home
 mount -t tmpfs -o mode=755 tmpfs /run
 mkdir /run/sshd
 mkdir -m 1777 /run/lock
@@ -133,7 +134,7 @@ class SshdNode:
     def state(self) -> Path:
         """Its state directory, as this side sees it."""
         if self.address.user == PLAIN_USER and not self.address.sudo:
-            return self.directory / "home/.local/state/wlctl"
+            return self.directory / f"home/{PLAIN_USER}/.local/state/wlctl"
         return self.directory / "varlib/wlctl"
 
     @property
@@ -184,7 +185,12 @@ class SshdNode:
 
 @contextlib.contextmanager
 def sshd_nodes(
-    count: int = 1, *, shell: str = "dash", login: str = "root", delegate: bool = True
+    count: int = 1,
+    *,
+    shell: str = "dash",
+    login: str = "root",
+    delegate: bool = True,
+    own_boot_id: bool | None = None,
 ) -> Iterator[list[SshdNode]]:
     """Make `count` nodes; everything of them is gone afterwards, whatever happens.
 
@@ -192,7 +198,11 @@ def sshd_nodes(
         shell: What `sh` is there, one of SHELLS.
         login: `root`, `sudo` (a plain user that becomes root), or `plain`.
         delegate: Whether a plain user may make cgroups.
+        own_boot_id: Whether each is a machine of its own. The kernel then lets no plain user have
+            namespaces there, because something of `/proc` is covered, as in many containers; so by
+            default a plain user's node has this machine's.
     """
+    covered = login != "plain" if own_boot_id is None else own_boot_id
     base = Path(tempfile.mkdtemp(prefix="wlctl-nodes-", dir="/var/tmp"))
     base.chmod(0o755)
     made: list[SshdNode] = []
@@ -200,7 +210,13 @@ def sshd_nodes(
         client_key = base / "client_key"
         _keygen(client_key)
         for index in range(1, count + 1):
-            made.append(_lay_out(base, index, client_key, shell, login, delegate=delegate))
+            made.append(
+                _lay_out(
+                    *(base, index, client_key, shell, login),
+                    delegate=delegate,
+                    own_boot_id=covered,
+                )
+            )
             made[-1].start()
         yield made
     finally:
@@ -215,22 +231,31 @@ def _keygen(path: Path) -> None:
 
 
 def _lay_out(
-    base: Path, index: int, client_key: Path, shell: str, login: str, *, delegate: bool
+    base: Path,
+    index: int,
+    client_key: Path,
+    shell: str,
+    login: str,
+    *,
+    delegate: bool,
+    own_boot_id: bool,
 ) -> SshdNode:
     directory = base / f"n{index}"
     for name in ("varlib", "root", "home"):
         (directory / name).mkdir(parents=True)
     directory.chmod(0o755)
     (directory / "root").chmod(0o700)
-    os.chown(directory / "home", PLAIN_UID, PLAIN_UID)
+    (directory / "home" / PLAIN_USER).mkdir()
+    os.chown(directory / "home" / PLAIN_USER, PLAIN_UID, PLAIN_UID)
     _keygen(directory / "host_key")
     host = f"127.0.1.{index}"
     user = "root" if login == "root" else PLAIN_USER
-    home = directory / "home"
+    home = f"/home/{PLAIN_USER}"
     _write(directory / "none", "", 0o644)
     if login == "plain" and delegate:
         _write(directory / "delegate", "", 0o644)
-    _write(directory / "boot_id", f"{uuid4()}\n", 0o444)
+    if own_boot_id:
+        _write(directory / "boot_id", f"{uuid4()}\n", 0o444)
     _write(directory / "machine-id", f"{uuid4().hex}\n", 0o444)
     accounts = (
         f"root:x:0:0:root:/root:/bin/sh\n{PLAIN_USER}:x:{PLAIN_UID}:{PLAIN_UID}::{home}:/bin/sh\n"

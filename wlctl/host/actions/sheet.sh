@@ -51,6 +51,10 @@ sheet_line() { # KEY VALUE: the value still encoded
 		bad_sheet 'characters that should be encoded'
 		return
 		;;
+	*%00* | *%[!0-9A-Fa-f]* | *%?[!0-9A-Fa-f]* | *% | *%?)
+		bad_sheet 'an escape that is none'
+		return
+		;;
 	esac
 	case $1 in
 	workload | version | variant) ;;
