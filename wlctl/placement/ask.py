@@ -126,7 +126,7 @@ def prepare(request: PlaceRequest, weights: Weights, revoked: frozenset[str]) ->
         revoked=tuple(sorted(revoked.intersection(spec.revocable_refs))),
         terms=tuple(terms.texts),
         bits=bits,
-        exclusive=any(need.requirement.exclusive for need in needs if need.term),
+        exclusive=any(need.requirement.exclusive for need in needs),
     )
 
 

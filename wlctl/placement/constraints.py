@@ -5,11 +5,12 @@ from types import MappingProxyType
 from typing import Any
 
 from wlctl.model.facts import Provenance
-from wlctl.model.placement import Check, Constraint, Rejection
+from wlctl.model.placement import Check as CheckLine
+from wlctl.model.placement import Constraint, Rejection
 from wlctl.placement import room, standing
 from wlctl.placement.ask import Ask
 from wlctl.placement.route import Lack
-from wlctl.placement.rules import Offer, Rule, never
+from wlctl.placement.rules import Check, Offer, Rule, never
 from wlctl.placement.text import visible
 
 
@@ -132,11 +133,16 @@ ROUTE = frozenset(
 )
 """What the one check `route` reports."""
 
-CHECKS = tuple(
-    RULES[constraint].check
+_RULES_ASKED = tuple(
+    RULES[constraint]
     for constraint in Constraint
     if constraint not in ROUTE - {Constraint.REQUIREMENTS}
 )
+
+
+def checks_of(ask: Ask) -> tuple[Check, ...]:
+    """Give the checks that a node could fail, in the order of the report."""
+    return tuple(rule.check for rule in _RULES_ASKED if rule.asked(ask))
 
 
 def detail(found: Rejection) -> str:
@@ -154,12 +160,12 @@ def effort(found: Rejection) -> float:
     return RULES[found.constraint].effort(*found.values)
 
 
-def check_list(ask: Ask, offer: Offer) -> Iterator[Check]:
+def check_list(ask: Ask, offer: Offer) -> Iterator[CheckLine]:
     """Go through every constraint, met or not, with the values that were compared."""
-    failed = [found for rule in CHECKS for found in rule(ask, offer)]
+    failed = [found for check in checks_of(ask) for found in check(ask, offer)]
     for constraint in Constraint:
         mine = [found for found in failed if found.constraint is constraint]
         for found in mine:
-            yield Check(constraint, passed=False, detail=detail(found))
+            yield CheckLine(constraint, passed=False, detail=detail(found))
         if not mine:
-            yield Check(constraint, passed=True, detail=RULES[constraint].holds(ask, offer))
+            yield CheckLine(constraint, passed=True, detail=RULES[constraint].holds(ask, offer))

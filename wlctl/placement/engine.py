@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
+from operator import attrgetter
 
 from wlctl.errors import InvalidRequest
 from wlctl.model.fleet import ClusterState, Hold, NodeView, Verdict
@@ -68,8 +69,8 @@ class Pass:
         self, nodes: Iterable[NodeView], cluster: ClusterState, weights: Weights, now_ms: int
     ) -> None:
         self._weights = checked_weights(weights)
-        listed = sorted(nodes, key=lambda node: node.name)
-        twice = first_duplicate(node.name for node in listed)
+        listed = sorted(nodes, key=attrgetter("name"))
+        twice = first_duplicate([node.name for node in listed])
         if twice is not None:
             raise InvalidRequest(f"two nodes are called {visible(twice)}")
         self._nodes = {node.name: node for node in listed}

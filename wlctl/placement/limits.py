@@ -1,8 +1,9 @@
 """Is a request one that can be decided? Limits and shapes, checked before anything is judged."""
 
 import math
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import replace
+from itertools import pairwise
 from typing import Any
 
 from wlctl.errors import InvalidRequest, UnknownName
@@ -190,11 +191,8 @@ def _is_weight(found: object) -> bool:
     return isinstance(found, int | float) and is_number(found) and 0 <= found <= MAX_WEIGHT
 
 
-def first_duplicate(names: Iterable[NodeName]) -> NodeName | None:
-    """Name the first node that is listed twice."""
-    seen: set[NodeName] = set()
-    for name in names:
-        if name in seen:
-            return name
-        seen.add(name)
-    return None
+def first_duplicate(names: Sequence[NodeName]) -> NodeName | None:
+    """Name the first node of a sorted list that is listed twice."""
+    if len(set(names)) == len(names):
+        return None
+    return next(name for name, after in pairwise(names) if name == after)

@@ -1,18 +1,19 @@
 """What of a node's capabilities matters to one ask, found in a single look at each of them."""
 
 import math
-from collections.abc import Sequence
+import sys
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 
-from wlctl.model.facts import Capability, CapabilityState, Provenance
+from wlctl.model.facts import AttrValue, Capability, CapabilityState, Provenance
 from wlctl.model.workload import Requirement
 from wlctl.placement.ask import Ask
-from wlctl.placement.compare import is_number
 from wlctl.placement.text import value as written
 
 MEM_UNIFIED = "mem.unified"
 MEM_SYSTEM = "mem.system"
 MEM_VRAM = "mem.vram"
+_POOLS = (MEM_UNIFIED, MEM_SYSTEM, MEM_VRAM)
 ACCEL = "accel"
 """First segment of what computes apart from the processors."""
 
@@ -20,28 +21,58 @@ _IDENTIFYING = ("uuid", "serial", "path", "index")
 
 
 @dataclass(slots=True, eq=False)
-class Profile:
-    """A tuple of capabilities, seen with the eyes of one ask.
+class Matter:
+    """The capabilities of a node that the needs speak of; nodes with equal ones share it.
 
     Attributes:
+        capabilities: Those, in the node's order.
         found: Slot of a need to the places, in `capabilities`, of what has its id or prefix.
-        unified_bytes: Memory that processors and accelerators share; None without.
-        system_bytes: None when no capability tells.
-        accelerated: It has an accelerator.
+        accelerated: There is an accelerator.
         dev: It is a machine of last resort.
-        measured: The workload's figure of merit as measured here; None when there is none.
-        locality: What the workload's satisfied preferences add up to.
     """
 
     capabilities: tuple[Capability, ...]
     found: dict[int, list[int]]
+    accelerated: bool
+    dev: bool
+
+
+@dataclass(slots=True, eq=False)
+class Profile:
+    """A tuple of capabilities, seen with the eyes of one ask.
+
+    Attributes:
+        source: That tuple.
+        unified_bytes: Memory that processors and accelerators share; None without.
+        system_bytes: None when no capability tells.
+        measured: The workload's figure of merit as measured here; None when there is none.
+    """
+
+    source: tuple[Capability, ...]
+    matter: Matter
     unified_bytes: int | None
     system_bytes: int | None
     vram_bytes: int
-    accelerated: bool
-    dev: bool
     measured: float | None
-    locality: float = 0.0
+
+
+class _Slots(dict[str, tuple[int, ...]]):
+    """Capability id to the slots of what speaks of it; found out when first asked."""
+
+    def __init__(self, wanted: Sequence[Requirement], figures: frozenset[str]) -> None:
+        super().__init__()
+        self.figures = figures
+        self.only_figure = (len(wanted),)
+        self._wanted = wanted
+
+    def __missing__(self, capability_id: str) -> tuple[int, ...]:
+        slots = tuple(
+            slot for slot, wanted in enumerate(self._wanted) if is_meant(wanted, capability_id)
+        )
+        if not slots and capability_id in self.figures:
+            slots = self.only_figure
+        self[capability_id] = slots
+        return slots
 
 
 class Lens:
@@ -49,61 +80,69 @@ class Lens:
 
     def __init__(self, ask: Ask) -> None:
         perf = ask.spec.policy.perf
-        extra = [
-            Requirement(id=MEM_UNIFIED),
-            Requirement(id=MEM_SYSTEM),
-            Requirement(id=MEM_VRAM),
+        self._perf_id = "" if perf is None else perf.id
+        wanted = [
+            *(need.requirement for need in ask.needs),
             Requirement(id_prefix=ACCEL),
             Requirement(id=ask.weights.dev_class),
-            Requirement(id=None if perf is None else perf.id),
         ]
-        self._wanted = [need.requirement for need in ask.needs] + extra
-        self._unified, self._system, self._vram, self._accel, self._dev, self._perf = range(
-            len(ask.needs), len(self._wanted)
-        )
-        self._slots: dict[str, tuple[int, ...]] = {}
+        self._accel, self._dev = len(ask.needs), len(ask.needs) + 1
+        self._slots = _Slots(wanted, frozenset({*_POOLS, self._perf_id}))
+        self._prints: dict[Hashable, int] = {}
+        self._matters: dict[tuple[int, ...], Matter] = {}
 
     def look(self, capabilities: tuple[Capability, ...]) -> Profile:
         """Find what matters to the ask."""
-        found: dict[int, list[int]] = {}
-        known = self._slots
-        for place, capability in enumerate(capabilities):
-            slots = known.get(capability.id)
-            if slots is None:
-                slots = self._learn(capability.id)
-            for slot in slots:
-                found.setdefault(slot, []).append(place)
-
-        def at(slot: int) -> list[Capability]:
-            return [capabilities[place] for place in found.get(slot, ())]
-
+        slots_of = self._slots
+        needed: list[Capability] = []
+        figures: dict[str, list[Capability]] = {}
+        for capability in [one for one in capabilities if slots_of[one.id]]:
+            if slots_of[capability.id] is not slots_of.only_figure:
+                needed.append(capability)
+            if capability.id in slots_of.figures:
+                figures.setdefault(capability.id, []).append(capability)
         return Profile(
-            capabilities=capabilities,
-            found=found,
-            unified_bytes=_pool(at(self._unified)),
-            system_bytes=_pool(at(self._system)),
-            vram_bytes=sum(map(_total_bytes, at(self._vram))),
-            accelerated=self._accel in found,
-            dev=self._dev in found,
-            measured=_measured(at(self._perf)),
+            source=capabilities,
+            matter=self._matter(needed),
+            unified_bytes=_pool(figures[MEM_UNIFIED]) if MEM_UNIFIED in figures else None,
+            system_bytes=_pool(figures[MEM_SYSTEM]) if MEM_SYSTEM in figures else None,
+            vram_bytes=sum(map(_total_bytes, figures[MEM_VRAM])) if MEM_VRAM in figures else 0,
+            measured=_measured(figures[self._perf_id]) if self._perf_id in figures else None,
         )
 
-    def _learn(self, capability_id: str) -> tuple[int, ...]:
-        slots = tuple(
-            slot for slot, wanted in enumerate(self._wanted) if is_meant(wanted, capability_id)
+    def _matter(self, needed: Sequence[Capability]) -> Matter:
+        prints = tuple([self._print(capability) for capability in needed])
+        matter = self._matters.get(prints)
+        if matter is None:
+            found: dict[int, list[int]] = {}
+            for place, capability in enumerate(needed):
+                for slot in self._slots[capability.id]:
+                    found.setdefault(slot, []).append(place)
+            matter = self._matters[prints] = Matter(
+                tuple(needed), found, self._accel in found, self._dev in found
+            )
+        return matter
+
+    def _print(self, capability: Capability) -> int:
+        """Number a capability so that equal ones have one number: 1 is not true, nor is it 1.0."""
+        attrs = capability.attrs
+        key: tuple[object, ...] = (
+            capability.id,
+            capability.provenance,
+            capability.state,
+            capability.exclusive,
         )
-        self._slots[capability_id] = slots
-        return slots
+        if attrs:
+            key += (tuple(attrs.items()), tuple(map(_kind, attrs.values())))
+        return self._prints.setdefault(key, len(self._prints))
 
 
 def is_meant(requirement: Requirement, capability_id: str) -> bool:
     """Answer whether the requirement speaks of this id; a prefix matches whole segments only."""
-    if requirement.id is not None:
-        return requirement.id == capability_id
     prefix = requirement.id_prefix
-    return prefix is not None and (
-        capability_id == prefix or capability_id.startswith(f"{prefix}.")
-    )
+    if prefix is None:
+        return requirement.id == capability_id
+    return capability_id == prefix or capability_id.startswith(f"{prefix}.")
 
 
 def is_usable(capability: Capability, *, exclusive: bool) -> bool:
@@ -113,11 +152,14 @@ def is_usable(capability: Capability, *, exclusive: bool) -> bool:
     return capability.state is CapabilityState.AVAILABLE
 
 
+def is_accelerator(capability: Capability) -> bool:
+    """Answer whether it computes apart from the processors."""
+    return capability.id.split(".", 1)[0] == ACCEL
+
+
 def capacity_bytes(capability: Capability) -> int | None:
     """Give the memory of an accelerator; None for anything else, or when it does not say."""
-    if capability.id.split(".", 1)[0] != ACCEL:
-        return None
-    return _bytes(capability.attrs.get("memory_bytes"))
+    return _bytes(capability.attrs.get("memory_bytes")) if is_accelerator(capability) else None
 
 
 def capability_key(capability: Capability) -> str:
@@ -144,23 +186,16 @@ def sort_key(capability: Capability) -> tuple[int, str, str]:
 def _pool(found: Sequence[Capability]) -> int | None:
     """The one that is best known, the smaller where two are equally well known."""
     usable = [one for one in found if is_usable(one, exclusive=False)]
-    if not usable:
-        return None
-    best = max(one.provenance for one in usable)
-    return min(_total_bytes(one) for one in usable if one.provenance == best)
+    if len(usable) > 1:
+        best = max(one.provenance for one in usable)
+        return min(_total_bytes(one) for one in usable if one.provenance == best)
+    return _total_bytes(usable[0]) if usable else None
 
 
 def _total_bytes(capability: Capability) -> int:
     if not is_usable(capability, exclusive=False):
         return 0
     return _bytes(capability.attrs.get("total_bytes")) or 0
-
-
-def _bytes(found: object) -> int | None:
-    # A node may claim NaN, infinity or less than nothing: no memory at all.
-    if not isinstance(found, int | float) or isinstance(found, bool):
-        return None
-    return int(found) if 0 <= found < math.inf else None
 
 
 def _measured(found: Sequence[Capability]) -> float | None:
@@ -173,11 +208,19 @@ def _measured(found: Sequence[Capability]) -> float | None:
     return max(figures, default=None)
 
 
-def _figure(found: object) -> float | None:
-    if not is_number(found):
+def _bytes(found: AttrValue | None) -> int | None:
+    # A node may claim NaN, infinity or less than nothing: no memory at all.
+    if not isinstance(found, int | float) or isinstance(found, bool):
         return None
-    try:
-        figure = float(found)  # type: ignore[arg-type]  # is_number has looked
-    except OverflowError:
+    return int(found) if 0 <= found < math.inf else None
+
+
+def _kind(found: AttrValue) -> object:
+    return tuple(map(type, found)) if isinstance(found, tuple) else type(found)
+
+
+def _figure(found: AttrValue | None) -> float | None:
+    if not isinstance(found, int | float) or isinstance(found, bool):
         return None
-    return figure if 0 <= figure < math.inf else None
+    # Compared first: an int beyond all floats would not become one.
+    return float(found) if 0 <= found <= sys.float_info.max else None

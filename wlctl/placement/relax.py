@@ -13,7 +13,7 @@ from wlctl.model.workload import Execution
 from wlctl.placement.ask import Ask, Need
 from wlctl.placement.constraints import ROUTE, RULES
 from wlctl.placement.matching import Contended
-from wlctl.placement.profile import Profile
+from wlctl.placement.profile import Matter
 from wlctl.placement.route import Claims, Met, contention, meets
 from wlctl.placement.rules import Offer
 
@@ -45,18 +45,19 @@ class Blame:
 
     ask: Ask
     _by_node: dict[NodeName, Cure] = field(default_factory=dict)
-    _nodes: Counter[Cure] = field(default_factory=Counter)
+    _nodes: dict[Cure, int] = field(default_factory=dict)
     _routes: dict[int, Cure] = field(default_factory=dict)
+    _joined: dict[object, Cure] = field(default_factory=dict)
 
-    def put(self, offer: Offer, claims: Claims, rejections: tuple[Rejection, ...]) -> None:
+    def put(self, offer: Offer, rejections: tuple[Rejection, ...]) -> None:
         """Note why a node is rejected, or that it is not any more."""
         name = offer.node.name
         before = self._by_node.pop(name, None)
         if before is not None:
             self._nodes[before] -= 1
         if rejections:
-            cure = self._by_node[name] = self._cure(offer, claims, rejections)
-            self._nodes[cure] += 1
+            cure = self._by_node[name] = self._cure(offer, rejections)
+            self._nodes[cure] = self._nodes.get(cure, 0) + 1
 
     def relaxations(self, *, placed: bool, pin: NodeName | None) -> Relaxations:
         """Say what giving up terms would bring.
@@ -89,34 +90,33 @@ class Blame:
         texts = tuple(text for n, text in enumerate(self.ask.terms) if terms >> n & 1)
         return Relaxation(texts, nodes[terms])
 
-    def _cure(self, offer: Offer, claims: Claims, rejections: tuple[Rejection, ...]) -> Cure:
-        parts: list[tuple[int, ...]] = []
-        routed = False
+    def _cure(self, offer: Offer, rejections: tuple[Rejection, ...]) -> Cure:
+        forced, choices, route = 0, [], _FREE
         for constraint, values in rejections:
             if constraint in ROUTE:
-                routed = True
+                route = self._route(offer)
                 continue
             cures = RULES[constraint].cures(self.ask, values)
             if not cures:
                 return HOPELESS
-            parts.append(cures)
-        route = self._route(offer, claims) if routed else _FREE
-        return _joined(parts, route)
+            if len(cures) == 1:
+                forced |= cures[0]
+            else:
+                choices.append(cures)
+        key = forced, tuple(choices), route
+        cure = self._joined.get(key)
+        if cure is None:
+            sets = (_union((forced, *chosen)) for chosen in product(*choices, route.sets))
+            cure = self._joined[key] = Cure(_smallest(sets), route.exact)
+        return cure
 
-    def _route(self, offer: Offer, claims: Claims) -> Cure:
+    def _route(self, offer: Offer) -> Cure:
         # By identity: the offers keep every route alive, so no id is used twice.
         cure = self._routes.get(id(offer.route))
         if cure is None:
-            cure = self._routes[id(offer.route)] = cure_route(self.ask, offer.profile, claims)
+            cure = cure_route(self.ask, offer.profile.matter, offer.held.claims)
+            self._routes[id(offer.route)] = cure
         return cure
-
-
-def _joined(parts: Sequence[tuple[int, ...]], route: Cure) -> Cure:
-    """Combine what cures each rejection: the smallest sets that hold one cure of each."""
-    if not parts:
-        return route
-    joined = {_union(chosen) for chosen in product(*parts, route.sets)}
-    return Cure(_smallest(joined), route.exact)
 
 
 def _union(masks: Iterable[int]) -> int:
@@ -131,7 +131,7 @@ def _smallest(masks: Iterable[int]) -> tuple[int, ...]:
     return tuple(mask for mask in found if mask.bit_count() == found[0].bit_count())
 
 
-def cure_route(ask: Ask, profile: Profile, claims: Claims) -> Cure:
+def cure_route(ask: Ask, matter: Matter, claims: Claims) -> Cure:
     """Find the fewest needs and terms to give up so that some variant matches.
 
     Every variant is tried, emulated ones at the price of that term, and all of it again at the
@@ -143,9 +143,9 @@ def cure_route(ask: Ask, profile: Profile, claims: Claims) -> Cure:
     for price, relaxed in ((0, False), (ask.bits.get("provenance", 0), True)):
         if relaxed and not price:
             continue
-        common, common_met = _failing(ask.common, profile, claims, relaxed=relaxed)
+        common, common_met = _failing(ask.common, matter, claims, relaxed=relaxed)
         for way in ask.ways:
-            own, met = _failing(way.needs, profile, claims, relaxed=relaxed)
+            own, met = _failing(way.needs, matter, claims, relaxed=relaxed)
             forbidden = way.execution is Execution.EMULATED and not ask.allow_emulated
             forced = price | common | own | (ask.bits["native"] if forbidden else 0)
             extra = cure_contention([*common_met, *met])
@@ -155,12 +155,12 @@ def cure_route(ask: Ask, profile: Profile, claims: Claims) -> Cure:
 
 
 def _failing(
-    needs: Sequence[Need], profile: Profile, claims: Claims, *, relaxed: bool
+    needs: Sequence[Need], matter: Matter, claims: Claims, *, relaxed: bool
 ) -> tuple[int, list[Met]]:
     failing, met = 0, []
     for need in needs:
         floor: Provenance = need.own_floor if relaxed else need.floor
-        found = meets(need, profile, claims, floor)
+        found = meets(need, matter, claims, floor)
         if isinstance(found, list):
             met.append(Met(need, found))
         else:

@@ -13,32 +13,36 @@ _MOST_CORES = 1_000_000
 HOST, ACCEL, UNIFIED = "memory", "accelerator memory", "unified memory"
 
 
+def memory_total_bytes(offer: Offer) -> int:
+    """Give the node's own memory, as its capabilities tell or else its reading; 0 when neither."""
+    profile = offer.profile
+    if profile.unified_bytes is not None:
+        return profile.unified_bytes
+    if profile.system_bytes is not None:
+        return profile.system_bytes
+    return 0 if offer.node.memory is None else offer.node.memory.total_bytes
+
+
 def pools(offer: Offer) -> tuple[int, int, int, int]:
     """Answer total and free bytes of the node's own memory, then those of its accelerators.
 
     Free is what is neither promised to ours nor was used by others. Unified memory is one pool:
     both pairs are the same then.
     """
-    profile, held, reading = offer.profile, offer.held, offer.node.memory
-    others = 0 if reading is None else reading.others_bytes
-    if profile.unified_bytes is not None:
-        total = profile.unified_bytes
-        free = total - held.memory_bytes - held.accel_memory_bytes - others
+    held, reading = offer.held, offer.node.memory
+    total = memory_total_bytes(offer)
+    free = total - held.memory_bytes - (0 if reading is None else reading.others_bytes)
+    if offer.profile.unified_bytes is not None:
+        free -= held.accel_memory_bytes
         return total, free, total, free
-    if profile.system_bytes is not None:
-        total = profile.system_bytes
-    else:
-        total = 0 if reading is None else reading.total_bytes
-    vram = profile.vram_bytes
-    return total, total - held.memory_bytes - others, vram, vram - held.accel_memory_bytes
+    vram = offer.profile.vram_bytes
+    return total, free, vram, vram - held.accel_memory_bytes
 
 
 def memory(ask: Ask, offer: Offer) -> tuple[Rejection, ...]:
     """The memory asked for is there, neither promised to ours nor used by others."""
     resources = ask.spec.resources
     host, accel = resources.memory_bytes, resources.accel_memory_bytes
-    if not host and not accel:
-        return ()
     total, free, vram, vram_free = pools(offer)
     if offer.profile.unified_bytes is not None:
         if host + accel <= free:
@@ -54,10 +58,7 @@ def memory(ask: Ask, offer: Offer) -> tuple[Rejection, ...]:
 
 def cpu(ask: Ask, offer: Offer) -> tuple[Rejection, ...]:
     """The cores asked for are not promised to others."""
-    need = ask.cpu_milli
-    if not need:
-        return ()
-    total = cpu_total_milli(offer)
+    need, total = ask.cpu_milli, cpu_total_milli(offer)
     free = total - offer.held.cpu_milli
     return () if need <= free else rejection(Constraint.CPU, need, free, total)
 
@@ -71,8 +72,6 @@ def cpu_total_milli(offer: Offer) -> int:
 def disk(ask: Ask, offer: Offer) -> tuple[Rejection, ...]:
     """The space asked for is there, neither promised to ours nor used by others."""
     need = ask.spec.resources.disk_bytes
-    if not need:
-        return ()
     total, free = _disk(offer)
     return () if need <= free else rejection(Constraint.DISK, need, free, total)
 
@@ -110,6 +109,10 @@ def _pool_detail(pool: str, need: int, free: int, total: int, *_parts: int) -> s
         f"needs {size(need)} {pool}, {size(max(0, free))} of {size(total)} free "
         f"({size(need - free)} short)"
     )
+
+
+def _wanted_bytes(ask: Ask) -> int:
+    return ask.spec.resources.memory_bytes + ask.spec.resources.accel_memory_bytes
 
 
 def _memory_holds(ask: Ask, offer: Offer) -> str:
@@ -187,6 +190,7 @@ RULES: Mapping[Constraint, Rule] = MappingProxyType(
     {
         Constraint.MEMORY: Rule(
             check=memory,
+            asked=lambda ask: bool(_wanted_bytes(ask)),
             holds=_memory_holds,
             detail=_pool_detail,
             change=lambda pool, need, free, *_rest: f"needs {size(need - free)} more {pool}",
@@ -197,6 +201,7 @@ RULES: Mapping[Constraint, Rule] = MappingProxyType(
         ),
         Constraint.CPU: Rule(
             check=cpu,
+            asked=lambda ask: ask.cpu_milli > 0,
             holds=_cpu_holds,
             detail=lambda need, free, total: (
                 f"needs {core_count(need)}, {cores(max(0, free))} of {cores(total)} free "
@@ -213,6 +218,7 @@ RULES: Mapping[Constraint, Rule] = MappingProxyType(
         ),
         Constraint.DISK: Rule(
             check=disk,
+            asked=lambda ask: ask.spec.resources.disk_bytes > 0,
             holds=_disk_holds,
             detail=lambda need, free, total: _pool_detail("disk", need, free, total),
             change=lambda need, free, _total: f"needs {size(need - free)} more disk",
@@ -225,6 +231,7 @@ RULES: Mapping[Constraint, Rule] = MappingProxyType(
         ),
         Constraint.PORT: Rule(
             check=port,
+            asked=lambda ask: bool(ask.ports),
             holds=_ports_hold,
             detail=_taken,
             change=lambda number, _name, holder: (
@@ -236,6 +243,7 @@ RULES: Mapping[Constraint, Rule] = MappingProxyType(
         ),
         Constraint.PERF_BUDGET: Rule(
             check=perf_budget,
+            asked=lambda ask: ask.spec.policy.perf is not None,
             holds=_perf_holds,
             detail=lambda id_, measured, minimum: (
                 f"{visible(id_)} measured {measured:.2f}, needs {minimum:.2f}"

@@ -12,9 +12,10 @@ from wlctl.placement.ask import Ask, Need, Way
 from wlctl.placement.compare import satisfied, shortfall
 from wlctl.placement.matching import Contended, Want, assign
 from wlctl.placement.profile import (
-    Profile,
+    Matter,
     capability_key,
     capacity_bytes,
+    is_accelerator,
     is_usable,
     sort_key,
 )
@@ -43,6 +44,7 @@ class Route:
         assigned: In the order of the needs.
         capacity_bytes: Memory of the accelerators assigned; None when none is, or one does not say.
         accelerated: An accelerator is assigned.
+        locality: What the workload's satisfied preferences add up to.
     """
 
     rejections: tuple[Rejection, ...] = ()
@@ -51,6 +53,7 @@ class Route:
     assigned: tuple[Claim, ...] = ()
     capacity_bytes: int | None = None
     accelerated: bool = False
+    locality: float = 0.0
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -61,28 +64,28 @@ class Met:
     places: list[int]
 
 
-def find_route(ask: Ask, profile: Profile, claims: Claims) -> Route:
+def find_route(ask: Ask, matter: Matter, claims: Claims) -> Route:
     """Match the common needs, then each variant jointly with them.
 
     The first matching native variant wins in declared order, else the first matching emulated one
     where that is allowed. When the common needs fail, only their failures are reported.
     """
-    common, rejections = _meet(ask.common, profile, claims, "")
+    common, rejections = _meet(ask.common, matter, claims, "")
     if not rejections:
-        _, rejections = _give(common, profile, "")
+        _, rejections = _give(common, matter, "")
     if rejections:
         return Route(rejections=rejections)
     failed: tuple[Rejection, ...] = ()
     emulated: dict[str, Route] = {}
     for way in ask.ways:
-        met, rejections = _meet(way.needs, profile, claims, way.name)
+        met, rejections = _meet(way.needs, matter, claims, way.name)
         given: Mapping[int, list[int]] = {}
         if not rejections:
-            given, rejections = _give([*common, *met], profile, way.name)
+            given, rejections = _give([*common, *met], matter, way.name)
         if rejections:
             failed += rejections
             continue
-        route = _routed(way, [*common, *met], given, profile)
+        route = _routed(way, [*common, *met], given, matter, _likes(ask, matter, claims))
         if way.execution is Execution.NATIVE:
             return route
         emulated[way.name] = route
@@ -94,15 +97,15 @@ def find_route(ask: Ask, profile: Profile, claims: Claims) -> Route:
 
 
 def meets(
-    need: Need, profile: Profile, claims: Claims, floor: Provenance
+    need: Need, matter: Matter, claims: Claims, floor: Provenance
 ) -> list[int] | tuple[object, ...]:
     """Answer the places of what the need could have, or what it lacks and at which stage.
 
     All conditions must hold on the same capability. The first stage that leaves fewer than needed
     is the one reported.
     """
-    caps = profile.capabilities
-    places = profile.found.get(need.slot)
+    caps = matter.capabilities
+    places = matter.found.get(need.slot)
     if not places:
         return (Lack.NOT_ADVERTISED,)
     known = [place for place in places if caps[place].provenance >= floor]
@@ -135,21 +138,12 @@ def contention(met: Sequence[Met]) -> dict[int, list[int]] | Contended:
     return {one.need.slot: places for one, places in zip(exclusive, found, strict=True)}
 
 
-def likes(ask: Ask, profile: Profile) -> float:
-    """Add up the weights of the preferences that the node satisfies."""
-    total = 0.0
-    for need, weight in ask.liked:
-        if isinstance(meets(need, profile, {}, need.floor), list):
-            total += weight
-    return total
-
-
 def _meet(
-    needs: Sequence[Need], profile: Profile, claims: Claims, variant: str
+    needs: Sequence[Need], matter: Matter, claims: Claims, variant: str
 ) -> tuple[list[Met], tuple[Rejection, ...]]:
     met, rejections = [], []
     for need in needs:
-        found = meets(need, profile, claims, need.floor)
+        found = meets(need, matter, claims, need.floor)
         if isinstance(found, list):
             met.append(Met(need, found))
         else:
@@ -158,7 +152,7 @@ def _meet(
 
 
 def _give(
-    met: Sequence[Met], profile: Profile, variant: str
+    met: Sequence[Met], matter: Matter, variant: str
 ) -> tuple[Mapping[int, list[int]], tuple[Rejection, ...]]:
     given = contention(met)
     if isinstance(given, Contended):
@@ -215,10 +209,26 @@ def _why_taken(capability: Capability) -> str:
     return str(capability.state) if capability.state != "available" else "held"
 
 
+def _likes(ask: Ask, matter: Matter, claims: Claims) -> float:
+    """Add up the weights of the preferences that the node satisfies."""
+    return sum(
+        (
+            weight
+            for need, weight in ask.liked
+            if isinstance(meets(need, matter, claims, need.floor), list)
+        ),
+        start=0.0,
+    )
+
+
 def _routed(
-    way: Way, met: Sequence[Met], given: Mapping[int, list[int]], profile: Profile
+    way: Way,
+    met: Sequence[Met],
+    given: Mapping[int, list[int]],
+    matter: Matter,
+    locality: float,
 ) -> Route:
-    caps = profile.capabilities
+    caps = matter.capabilities
     assigned: list[Claim] = []
     accelerators: set[int] = set()
     for one in met:
@@ -227,7 +237,7 @@ def _routed(
             capability = caps[place]
             exclusive = one.need.requirement.exclusive or capability.exclusive
             assigned.append(Claim(capability_key(capability), exclusive))
-            if capability.id.split(".", 1)[0] == "accel":
+            if is_accelerator(capability):
                 accelerators.add(place)
     sizes = [capacity_bytes(caps[place]) for place in accelerators]
     known = [size for size in sizes if size is not None]
@@ -237,4 +247,5 @@ def _routed(
         assigned=tuple(assigned),
         capacity_bytes=sum(known) if known and len(known) == len(sizes) else None,
         accelerated=bool(accelerators),
+        locality=locality,
     )

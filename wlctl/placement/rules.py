@@ -43,6 +43,7 @@ class Rule:
         detail: What the node has and what is needed, with units.
         change: The smallest change that would admit the node.
         subject: What rejections are counted together under.
+        asked: Whether any node at all could fail this ask.
         tally: How such a count is called, given the values of all of them.
         effort: How much the change asks for: among nearest misses the lower comes first. The whole
             part is the kind of change, the fraction how far off the node is.
@@ -57,6 +58,7 @@ class Rule:
     subject: Callable[..., str]
     effort: Callable[..., float]
     cures: Callable[[Ask, tuple[Any, ...]], tuple[int, ...]]
+    asked: Callable[[Ask], bool] = lambda _ask: True
     tally: Callable[[str, Sequence[tuple[Any, ...]]], str] = lambda subject, _values: subject
 
 

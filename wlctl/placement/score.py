@@ -3,12 +3,13 @@
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from wlctl.model.ids import NodeName
 from wlctl.model.placement import TIER_ORDER, Candidate, Terms, Tiering
 from wlctl.model.workload import Execution, LatencyClass
 from wlctl.placement.ask import Ask
-from wlctl.placement.room import cpu_total_milli, pools
+from wlctl.placement.room import cpu_total_milli, memory_total_bytes
 from wlctl.placement.rules import Offer
 
 
@@ -25,10 +26,12 @@ class Best:
     measured: float | None
 
 
-def best_of(survivors: Iterable[Offer]) -> Best:
-    """Find the extremes among `survivors`."""
-    capacity: int | None = None
-    measured: float | None = None
+NO_BEST = Best(None, None)
+
+
+def best_of(survivors: Iterable[Offer], best: Best = NO_BEST) -> Best:
+    """Find the extremes among `survivors`, and `best` where it is more extreme."""
+    capacity, measured = best.capacity_bytes, best.measured
     for offer in survivors:
         mine, figure = offer.route.capacity_bytes, offer.profile.measured
         if mine is not None and (capacity is None or mine < capacity):
@@ -42,40 +45,71 @@ def tier_of(offer: Offer) -> Tiering:
     """A native variant on a machine of last resort is a fallback, whatever it scores."""
     if offer.route.execution is Execution.EMULATED:
         return Tiering.EMULATED
-    return Tiering.DEV_FALLBACK if offer.profile.dev else Tiering.NATIVE
+    return Tiering.DEV_FALLBACK if offer.profile.matter.dev else Tiering.NATIVE
 
 
-def score(ask: Ask, offer: Offer, best: Best, current_node: NodeName | None) -> Candidate:
-    """Score one survivor.
+class _Fixed(NamedTuple):
+    """The part of a score that follows from a node's capabilities alone."""
 
-    `perf` counts measured values only; without one the node is flagged `unmeasured`. An unknown
-    load scores 0 and is flagged `load_unknown`. `room` comes from the ledger, so that consecutive
-    placements do not pile up on one stale reading.
-    """
-    weights, route = ask.weights, offer.route
-    flags: tuple[str, ...] = ()
-    tier = tier_of(offer)
-    perf = 0.0
-    if ask.spec.policy.perf is not None:
-        if offer.profile.measured is None:
-            flags += ("unmeasured",)
+    tier: Tiering
+    execution: float
+    locality: float
+    accel_fit: float
+    perf: float
+    flags: tuple[str, ...]
+
+
+class Scale:
+    """Scores the survivors of one ask against the best of them."""
+
+    def __init__(self, ask: Ask, best: Best) -> None:
+        self.best = best
+        self._ask = ask
+        self._fixed: dict[tuple[int, int], _Fixed] = {}
+
+    def score(self, offer: Offer, current_node: NodeName | None) -> Candidate:
+        """Score one survivor.
+
+        `perf` counts measured values only; without one the node is flagged `unmeasured`. An unknown
+        load scores 0 and is flagged `load_unknown`. `room` comes from the ledger, so that
+        consecutive placements do not pile up on one stale reading.
+        """
+        ask, node, route = self._ask, offer.node, offer.route
+        weights = ask.weights
+        # By identity: the survey keeps profiles and routes alive, so no id is used twice.
+        fixed = self._fixed.get((id(offer.profile), id(route)))
+        if fixed is None:
+            fixed = self._fixed[id(offer.profile), id(route)] = self._look(offer)
+        tier, execution, locality, accel_fit, perf, flags = fixed
+        load = node.load
+        if load is None or not 0 <= load < math.inf:
+            flags, idle = (*flags, "load_unknown"), 0.0
         else:
-            perf = _perf(ask, offer.profile.measured, best)
-    load = offer.node.load
-    if load is None or not 0 <= load < math.inf:
-        flags += ("load_unknown",)
-        load = 1.0
-    terms = Terms(
-        execution=_execution(ask, tier),
-        locality=offer.profile.locality,
-        accel_fit=weights.accel_fit * _fit(offer, best),
-        perf=perf,
-        load=weights.load * (1.0 - min(load, 1.0)),
-        room=weights.room * _room(ask, offer),
-        spread=weights.spread / (1 + _copies(ask, offer)),
-        stickiness=_stickiness(ask) if offer.node.name == current_node else 0.0,
-    )
-    return Candidate(offer.node.name, route.variant, tier, sum(terms), terms, flags, route.assigned)
+            idle = weights.load * (1.0 - min(load, 1.0))
+        room = weights.room * _room(ask, offer)
+        spread = weights.spread / (1 + _copies(ask, offer)) if offer.held.holds else weights.spread
+        sticky = _stickiness(ask) if node.name == current_node else 0.0
+        return Candidate(
+            node.name,
+            route.variant,
+            tier,
+            execution + locality + accel_fit + perf + idle + room + spread + sticky,
+            Terms(execution, locality, accel_fit, perf, idle, room, spread, sticky),
+            flags,
+            route.assigned,
+        )
+
+    def _look(self, offer: Offer) -> _Fixed:
+        ask, tier = self._ask, tier_of(offer)
+        measured, wanted = offer.profile.measured, ask.spec.policy.perf is not None
+        return _Fixed(
+            tier=tier,
+            execution=_execution(ask, tier),
+            locality=offer.route.locality,
+            accel_fit=ask.weights.accel_fit * _fit(offer, self.best),
+            perf=0.0 if measured is None else _perf(ask, measured, self.best),
+            flags=("unmeasured",) if wanted and measured is None else (),
+        )
 
 
 def rank(candidate: Candidate) -> tuple[int, float, NodeName]:
@@ -96,7 +130,7 @@ def _execution(ask: Ask, tier: Tiering) -> float:
 def _fit(offer: Offer, best: Best) -> float:
     """The smallest accelerator that does is best; without one, a node that has none."""
     if not offer.route.accelerated:
-        return 0.0 if offer.profile.accelerated else 1.0
+        return 0.0 if offer.profile.matter.accelerated else 1.0
     mine = offer.route.capacity_bytes
     if mine is None or best.capacity_bytes is None:
         return 0.0
@@ -113,12 +147,12 @@ def _perf(ask: Ask, measured: float, best: Best) -> float:
 def _room(ask: Ask, offer: Offer) -> float:
     """The smaller share of memory and cores that the ledger has left after placing."""
     resources, held = ask.spec.resources, offer.held
-    total, _free, _vram, _vram_free = pools(offer)
     promised = held.memory_bytes + resources.memory_bytes
     if offer.profile.unified_bytes is not None:
         promised += held.accel_memory_bytes + resources.accel_memory_bytes
     return min(
-        _share(total, promised), _share(cpu_total_milli(offer), held.cpu_milli + ask.cpu_milli)
+        _share(memory_total_bytes(offer), promised),
+        _share(cpu_total_milli(offer), held.cpu_milli + ask.cpu_milli),
     )
 
 

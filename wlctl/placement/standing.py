@@ -52,13 +52,11 @@ def trust(ask: Ask, offer: Offer) -> tuple[Rejection, ...]:
 
 def workload_revoked(ask: Ask, _offer: Offer) -> tuple[Rejection, ...]:
     """Nothing of the workload is revoked."""
-    return rejection(Constraint.WORKLOAD_REVOKED, *ask.revoked) if ask.revoked else ()
+    return rejection(Constraint.WORKLOAD_REVOKED, *ask.revoked)
 
 
 def co_residency(ask: Ask, offer: Offer) -> tuple[Rejection, ...]:
     """No neighbour carries a label we exclude, and none excludes a label of ours."""
-    if not (ask.labels or ask.excludes):
-        return ()
     carriers: dict[str, list[str]] = {}
     objectors: dict[str, list[str]] = {}
     for hold in offer.held.holds:
@@ -177,6 +175,7 @@ RULES: Mapping[Constraint, Rule] = MappingProxyType(
         ),
         Constraint.WORKLOAD_REVOKED: Rule(
             check=workload_revoked,
+            asked=lambda ask: bool(ask.revoked),
             holds=lambda _ask, _offer: "nothing of it is revoked",
             detail=lambda *refs: f"revoked: {', '.join(map(visible, refs))}",
             change=lambda *refs: f"unrevoke {', '.join(map(visible, refs))}",
@@ -186,6 +185,7 @@ RULES: Mapping[Constraint, Rule] = MappingProxyType(
         ),
         Constraint.CO_RESIDENCY: Rule(
             check=co_residency,
+            asked=lambda ask: bool(ask.labels or ask.excludes),
             holds=_neighbours_hold,
             detail=_neighbour,
             change=lambda _direction, _label, name, names: (

@@ -4,18 +4,17 @@ from bisect import bisect_left, insort
 from collections.abc import Iterable
 from typing import NamedTuple
 
-from wlctl.model.facts import Capability
 from wlctl.model.fleet import NodeView
 from wlctl.model.ids import NodeName
 from wlctl.model.placement import Candidate, Rejection
 from wlctl.placement.ask import Ask
-from wlctl.placement.constraints import CHECKS
+from wlctl.placement.constraints import checks_of
 from wlctl.placement.holdings import Held
-from wlctl.placement.profile import Lens, Profile
+from wlctl.placement.profile import Lens, Matter, Profile
 from wlctl.placement.relax import Blame
-from wlctl.placement.route import Claims, Route, find_route, likes
+from wlctl.placement.route import Claims, Route, find_route
 from wlctl.placement.rules import Offer
-from wlctl.placement.score import Best, best_of, rank, score
+from wlctl.placement.score import NO_BEST, Scale, best_of, rank
 
 _NO_CLAIMS: Claims = {}
 
@@ -30,13 +29,14 @@ class Verdicts(NamedTuple):
 class Survey:
     """One verdict of every node: a candidate with its score, or everything it fails.
 
-    Nodes that share one tuple of capabilities are matched once. Changing one node judges one node
-    again, and scores the others again only when it was, or becomes, what they are measured against.
+    Nodes with equal capabilities are matched once. Changing one node judges one node again, and
+    scores the others again only when it was, or becomes, what they are measured against.
 
     Attributes:
         ranked: The candidates, best first.
         candidates: The same, by node.
         rejected: Every other node with all its rejections.
+        offers: What every node was judged by.
         blame: What keeps the rejected ones out.
         current_node: Where the instance is that is being moved.
     """
@@ -47,13 +47,14 @@ class Survey:
         self.candidates: dict[NodeName, Candidate] = {}
         self.rejected: dict[NodeName, tuple[Rejection, ...]] = {}
         self.offers: dict[NodeName, Offer] = {}
-        self.current_node: NodeName | None = None
         self.blame = Blame(ask)
+        self.current_node: NodeName | None = None
         self._now_ms = now_ms
-        self._best = Best(None, None)
+        self._scale = Scale(ask, NO_BEST)
+        self._checks = checks_of(ask)
         self._lens = Lens(ask)
-        self._profiles: dict[int, Profile] = {}
-        self._routes: dict[tuple[int, object], Route] = {}
+        self._profiles: dict[int, tuple[Profile, Route]] = {}
+        self._routes: dict[tuple[Matter, object], Route] = {}
 
     def judge_all(self, nodes: Iterable[tuple[NodeView, Held, bool]]) -> None:
         """Judge a fleet, once.
@@ -61,19 +62,31 @@ class Survey:
         Args:
             nodes: Each with what is held of it, and whether it is retired; in order of their names.
         """
+        ask, checks, rejected = self.ask, self._checks, self.rejected
         for node, held, retired in nodes:
-            offer = self.offer(node, held, retired=retired)
-            self.offers[node.name] = offer
-            failed = self._failures(offer)
+            offer = self.offers[node.name] = self.offer(node, held, retired=retired)
+            failed: tuple[Rejection, ...] = ()
+            for check in checks:
+                found = check(ask, offer)
+                if found:
+                    failed += found
             if failed:
-                self.rejected[node.name] = failed
-                self.blame.put(offer, self._claims(held), failed)
+                rejected[node.name] = failed
+                self.blame.put(offer, failed)
         self._score_all()
 
     def offer(self, node: NodeView, held: Held, *, retired: bool) -> Offer:
         """Put together what the rules look at."""
-        profile = self._profile(node.capabilities)
-        return Offer(node, held, profile, self._route(profile, held), retired, self._now_ms)
+        # By identity: a profile keeps its tuple alive, so no id is used twice.
+        known = self._profiles.get(id(node.capabilities))
+        if known is None:
+            profile = self._lens.look(node.capabilities)
+            known = profile, self._route(profile.matter, _NO_CLAIMS)
+            self._profiles[id(node.capabilities)] = known
+        profile, route = known
+        if held.claims:
+            route = self._route(profile.matter, self._claims(held))
+        return Offer(node, held, profile, route, retired, self._now_ms)
 
     def holding(self, offer: Offer, held: Held) -> Offer:
         """Give `offer` with other holds."""
@@ -91,8 +104,8 @@ class Survey:
         old = self.candidates.pop(name, None)
         if old is not None:
             del self.ranked[bisect_left(self.ranked, rank(old), key=rank)]
-        failed = self._failures(offer)
-        self.blame.put(offer, self._claims(offer.held), failed)
+        failed = tuple(found for check in self._checks for found in check(self.ask, offer))
+        self.blame.put(offer, failed)
         if failed:
             self.rejected[name] = failed
         else:
@@ -100,66 +113,39 @@ class Survey:
         if self._moves_best(before if old is not None else None, None if failed else offer):
             self._score_all()
         elif not failed:
-            candidate = score(self.ask, offer, self._best, self.current_node)
+            candidate = self._scale.score(offer, self.current_node)
             self.candidates[name] = candidate
             insort(self.ranked, candidate, key=rank)
 
-    def _failures(self, offer: Offer) -> tuple[Rejection, ...]:
-        failed: tuple[Rejection, ...] = ()
-        ask = self.ask
-        for check in CHECKS:
-            found = check(ask, offer)
-            if found:
-                failed += found
-        return failed
-
     def _score_all(self) -> None:
-        survivors = [offer for name, offer in self.offers.items() if name not in self.rejected]
-        self._best = best_of(survivors)
-        ask, best, current = self.ask, self._best, self.current_node
-        self.ranked = sorted((score(ask, offer, best, current) for offer in survivors), key=rank)
+        rejected = self.rejected
+        survivors = [offer for name, offer in self.offers.items() if name not in rejected]
+        self._scale = Scale(self.ask, best_of(survivors))
+        score, current = self._scale.score, self.current_node
+        self.ranked = sorted([score(offer, current) for offer in survivors], key=rank)
         self.candidates = {candidate.node: candidate for candidate in self.ranked}
 
     def _moves_best(self, gone: Offer | None, come: Offer | None) -> bool:
         """Answer whether what the others are measured against may be another now."""
-        best = self._best
-        if gone is not None and (
-            (best.capacity_bytes is not None and gone.route.capacity_bytes == best.capacity_bytes)
-            or (best.measured is not None and gone.profile.measured == best.measured)
-        ):
-            return come is None or (come.route, come.profile) != (gone.route, gone.profile)
-        if come is None:
+        left, joined = best_of([gone] if gone else []), best_of([come] if come else [])
+        if left == joined:
             return False
-        joint = best_of((come,))
+        best = self._scale.best
         return (
-            joint.capacity_bytes is not None
-            and (best.capacity_bytes is None or joint.capacity_bytes < best.capacity_bytes)
-        ) or (
-            joint.measured is not None and (best.measured is None or joint.measured > best.measured)
+            (left.capacity_bytes is not None and left.capacity_bytes == best.capacity_bytes)
+            or (left.measured is not None and left.measured == best.measured)
+            or (come is not None and best_of([come], best) != best)
         )
 
-    def _profile(self, capabilities: tuple[Capability, ...]) -> Profile:
-        # By identity: the offers keep every tuple alive, so no id is used twice.
-        profile = self._profiles.get(id(capabilities))
-        if profile is None:
-            profile = self._lens.look(capabilities)
-            if self.ask.liked:
-                profile.locality = likes(self.ask, profile)
-            self._profiles[id(capabilities)] = profile
-        return profile
-
-    def _route(self, profile: Profile, held: Held) -> Route:
-        claims = self._claims(held)
-        key = (id(profile), tuple(sorted(claims.items())) if claims else None)
+    def _route(self, matter: Matter, claims: Claims) -> Route:
+        key = matter, tuple(sorted(claims.items())) if claims else None
         route = self._routes.get(key)
         if route is None:
-            route = self._routes[key] = find_route(self.ask, profile, claims)
+            route = self._routes[key] = find_route(self.ask, matter, claims)
         return route
 
     def _claims(self, held: Held) -> Claims:
         """Those that could stand in the way: a shared one only does where a need is exclusive."""
-        if not held.claims:
-            return _NO_CLAIMS
         if self.ask.exclusive:
             return held.claims
         return {key: found for key, found in held.claims.items() if found[0]}

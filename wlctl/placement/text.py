@@ -1,6 +1,7 @@
 """How a decision writes sizes, times and values: one way each, the same on every machine."""
 
 import re
+from functools import lru_cache
 
 _UNITS = ((1 << 40, "TiB"), (1 << 30, "GiB"), (1 << 20, "MiB"), (1 << 10, "KiB"))
 _SPANS = ((86_400_000, "d"), (3_600_000, "h"), (60_000, "m"), (1_000, "s"))
@@ -15,6 +16,7 @@ def visible(text: str) -> str:
     return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
 
 
+@lru_cache(maxsize=4096)  # what is needed, and what nodes have, is the same for most of a fleet
 def size(count: int) -> str:
     """Write bytes in the largest unit that leaves at least one, exactly or with two decimals."""
     for unit, name in _UNITS:
