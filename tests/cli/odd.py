@@ -10,6 +10,7 @@ import typer
 from wlctl.cli import app, render
 from wlctl.cli.command import Lazy
 from wlctl.cli.options import session_of
+from wlctl.cli.progress import progress
 from wlctl.errors import ExitCode, Indeterminate, UnknownName
 from wlctl.model.event import Json
 
@@ -67,6 +68,14 @@ def say(ctx: typer.Context, word: str) -> None:
     render.document(session, "wlctl.say/1", {"word": word}, [word])
 
 
+def work(ctx: typer.Context) -> None:
+    """Work for a while."""
+    with progress(session_of(ctx), "probing \x1b[31m[bold]", total=3) as advance:
+        for _ in range(3):
+            advance(1)
+    render.document(session_of(ctx), "wlctl.work/1", {}, ["done"])
+
+
 def session(ctx: typer.Context) -> None:
     """Show what the session knows."""
     found = session_of(ctx)
@@ -81,7 +90,7 @@ def session(ctx: typer.Context) -> None:
     render.document(found, "wlctl.session/1", value, [])
 
 
-ODD = (fail, bare, bug, answer, leave, interrupt, much, ask, say, session)
+ODD = (fail, bare, bug, answer, leave, interrupt, much, ask, say, work, session)
 
 if __name__ == "__main__":
     for function in ODD:

@@ -62,6 +62,10 @@ class Program:
             check=False,
         )
 
+    def files(self) -> set[str]:
+        """Name what lies in its directory."""
+        return {path.name for path in self.directory.iterdir()}
+
     def variables(self, more: Mapping[str, str | None] | None = None) -> dict[str, str]:
         """Give the environment it runs in."""
         merged = {**self.environment, **(more or {})}

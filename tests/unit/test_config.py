@@ -375,6 +375,23 @@ def test_without_HOME_the_passwd_entry_counts(  # noqa: N802 - the variable is c
     assert found.user_file == Path(home) / ".config/wlctl/config.toml"
 
 
+def test_without_a_home_or_a_passwd_entry_there_is_no_place(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    import pwd
+
+    def nobody(_uid: int) -> pwd.struct_passwd:
+        raise KeyError
+
+    for name in ("HOME", "XDG_DATA_HOME", "XDG_CONFIG_HOME"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setattr(pwd, "getpwuid", nobody)
+
+    found = Places.of_this_process()
+
+    assert (found.user_file, found.data_dir) == (None, None)
+
+
 def test_a_relative_data_directory_is_passed_over(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HOME", "/home/ann")
     monkeypatch.setenv("XDG_DATA_HOME", "here")

@@ -121,8 +121,11 @@ class Places:
             return cls(user_file=None, data_dir=None)
         import platformdirs
 
-        config_dir = platformdirs.user_config_path("wlctl", appauthor=False)
-        data_dir = platformdirs.user_data_path("wlctl", appauthor=False)
+        try:
+            config_dir = platformdirs.user_config_path("wlctl", appauthor=False)
+            data_dir = platformdirs.user_data_path("wlctl", appauthor=False)
+        except RuntimeError:  # neither HOME nor a passwd entry
+            return cls(user_file=None, data_dir=None)
         return cls(
             user_file=config_dir / "config.toml" if config_dir.is_absolute() else None,
             data_dir=data_dir if data_dir.is_absolute() else None,

@@ -1,0 +1,157 @@
+"""Odd surroundings: no home, a narrow terminal, a directory that is gone or that others fill."""
+
+import fcntl
+import json
+import os
+import pty
+import pwd
+import struct
+import subprocess
+import sys
+import termios
+from pathlib import Path
+
+import pytest
+
+from tests.cli.program import Program
+
+ODD = str(Path(__file__).with_name("odd.py"))
+
+
+def db_of(program: Program, **environment: str | None) -> str:
+    done = program.run("config", "show", "-o", "json", environment=environment)
+    items = {item["key"]: item for item in json.loads(done.stdout)["items"]}
+    value = items["db"]["value"]
+    assert isinstance(value, str)
+    return value
+
+
+def test_without_home_as_in_cron_the_ledger_is_the_one_of_the_passwd_entry(
+    program: Program,
+) -> None:
+    home = pwd.getpwuid(os.getuid()).pw_dir
+
+    assert db_of(program, HOME=None) == f"{home}/.local/share/wlctl/ledger.db"
+
+
+@pytest.mark.parametrize("home", ["", "home/ann"], ids=["empty", "relative"])
+def test_a_home_that_is_no_place_is_one_line_and_no_new_ledger(home: str, program: Program) -> None:
+    done = program.run("ps", environment={"HOME": home})
+
+    assert done.stderr == (
+        "wlctl: no ledger was named and there is no home directory to look for one in: "
+        "give --db or WLCTL_DB, or set HOME (and XDG_DATA_HOME) to an absolute path [no-home]\n"
+    )
+    assert (done.returncode, done.stdout) == (2, "")
+    assert program.files() == {"home"}
+
+
+def test_a_home_that_does_not_exist_is_no_trouble_where_nothing_is_needed_of_it(
+    program: Program,
+) -> None:
+    assert db_of(program, HOME="/nonexistent") == "/nonexistent/.local/share/wlctl/ledger.db"
+    assert program.run("help", "exit-codes", environment={"HOME": "/nonexistent"}).returncode == 0
+
+
+def test_a_home_that_does_not_exist_gets_no_ledger(program: Program, tmp_path: Path) -> None:
+    home = tmp_path / "never-made"
+
+    done = program.run("ps", environment={"HOME": str(home)})
+
+    assert done.returncode == 2
+    assert done.stderr.endswith("[no-ledger]\n")
+    assert len(done.stderr.splitlines()) == 1
+    assert not home.exists()
+
+
+def test_a_working_directory_that_is_gone_is_no_trouble(program: Program) -> None:
+    done = program.sh("mkdir gone && cd gone && rmdir ../gone && wlctl config show -o name")
+
+    assert done.stdout.startswith("db\n")
+    assert "wlctl:" not in done.stderr
+    assert done.returncode == 0
+
+
+def test_a_project_file_that_others_can_write_is_refused_and_says_how_to_mend_it(
+    program: Program,
+) -> None:
+    done = program.sh("echo 'output = \"json\"' > wlctl.toml && chmod 666 wlctl.toml; wlctl ps")
+
+    assert done.stderr == (
+        "wlctl: wlctl.toml here can be written by others, so it is not read: "
+        "chmod go-w wlctl.toml [invalid-file]\n"
+    )
+    assert done.returncode == 2
+
+
+def at_a_terminal(program: Program, argv: list[str], columns: int) -> tuple[int, str]:
+    """Run a program with all its streams at a terminal of this width."""
+    ours, theirs = pty.openpty()
+    fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
+    process = subprocess.Popen(
+        argv,
+        cwd=program.directory,
+        env={**program.variables(), "TERM": "xterm"},
+        stdin=theirs,
+        stdout=theirs,
+        stderr=theirs,
+    )
+    os.close(theirs)
+    said = b""
+    while True:
+        try:
+            more = os.read(ours, 65536)
+        except OSError:  # how Linux says that the other side is closed
+            break
+        if not more:
+            break
+        said += more
+    os.close(ours)
+    return process.wait(20), said.decode().replace("\r\n", "\n")
+
+
+def test_a_table_stays_readable_at_40_columns(program: Program) -> None:
+    db = "/srv/ledger.db"
+    argv = [sys.executable, "-m", "wlctl", "config", "show", "--db", db, "--no-color"]
+
+    code, said = at_a_terminal(program, argv, 40)
+
+    assert code == 0
+    assert said.startswith(f"db\n  VALUE   {db}\n  ORIGIN  --db\noutput\n  VALUE   table\n")
+    assert max(map(len, said.splitlines())) <= 40
+
+
+@pytest.mark.parametrize("path", [[], ["place"], ["node", "add"]], ids=["", "place", "node add"])
+def test_help_fits_into_40_columns(path: list[str], program: Program) -> None:
+    code, said = at_a_terminal(program, [sys.executable, "-m", "wlctl", *path, "--help"], 40)
+
+    assert code == 0
+    assert max(map(len, said.splitlines())) <= 40
+
+
+def test_a_wide_terminal_gets_the_table(program: Program) -> None:
+    argv = [sys.executable, "-m", "wlctl", "config", "show", "--db", "/l", "--no-color"]
+
+    assert at_a_terminal(program, argv, 120)[1].startswith("KEY                VALUE  ORIGIN\n")
+
+
+def test_progress_is_shown_on_a_terminal_and_gone_at_the_end(program: Program) -> None:
+    code, said = at_a_terminal(program, [sys.executable, ODD, "work"], 80)
+
+    assert code == 0
+    assert r"probing \x1b[31m[bold]" in said
+    assert "3/3" in said
+    assert said.endswith("done\n")
+
+
+def test_progress_is_silent_without_a_terminal(program: Program) -> None:
+    done = subprocess.run(
+        [sys.executable, ODD, "work"],
+        cwd=program.directory,
+        env=program.variables(),
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+
+    assert (done.stdout, done.stderr) == ("done\n", "")
