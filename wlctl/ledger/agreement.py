@@ -9,9 +9,9 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from sqlalchemy import Row, Select, select
+from sqlalchemy import Row, Select, Table, select
 
-from wlctl.ledger.schema import decisions, instances, life_events
+from wlctl.ledger.schema import decisions, installation, instances, life_events, nodes, signers
 from wlctl.ledger.store import ReadTx
 
 
@@ -20,16 +20,25 @@ class Fact:
     """One verified event, as much of it as a check needs."""
 
     seq: int
+    kind: str
     hash: str
     payload: Mapping[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
 class Disagreement:
-    """A row and the event at `seq` do not say the same."""
+    """A row and the event at `seq` do not say the same.
+
+    Attributes:
+        seq: 0 where no event tells of the row at all.
+    """
 
     seq: int
     why: str
+
+
+Tell = Callable[[Mapping[str, Any]], dict[str, object]]
+"""What an event's payload says that columns of a row must be."""
 
 
 class Check(Protocol):
@@ -78,11 +87,13 @@ class Histories:
 
     def end(self) -> Iterator[Disagreement]:
         """See `Check.end`."""
+        untold = set()
         for row in self._rows:
+            untold.add(row.instance_id)
             yield Disagreement(row.seq, "the history has a step that no event tells of")
         for row in _in_order(self._tx, select(instances.c.id, instances.c.state)):
             seq, state = self._last.get(row.id, (0, None))
-            if row.state != state:
+            if row.state != state and row.id not in untold:
                 why = f"instance {row.id} is {row.state} and was last told to be {state}"
                 yield Disagreement(seq, why)
 
@@ -115,7 +126,73 @@ class Decisions:
             yield Disagreement(row.seq, "a decision is kept that no event tells of")
 
 
-CHECKS: tuple[Callable[[ReadTx], Check], ...] = (Histories, Decisions)
+class Replay:
+    """What events told last of a thing, column by column, is what its row has.
+
+    Args:
+        key: The column that names the thing.
+        told: Event kind to a function from its payload to the thing's columns, `key` among them.
+    """
+
+    def __init__(self, tx: ReadTx, table: Table, key: str, told: Mapping[str, Tell]) -> None:
+        self.kinds = frozenset(told)
+        self._tx = tx
+        self._table = table
+        self._key = key
+        self._tell = told
+        self._said: dict[object, dict[str, tuple[object, int]]] = {}
+
+    def see(self, event: Fact) -> str | None:
+        """See `Check.see`."""
+        columns = self._tell[event.kind](event.payload)
+        said = self._said.setdefault(columns[self._key], {})
+        said.update({column: (value, event.seq) for column, value in columns.items()})
+        return None
+
+    def end(self) -> Iterator[Disagreement]:
+        """See `Check.end`."""
+        table = self._table.name
+        for row in _in_order(self._tx, select(self._table)):
+            has = row._asdict()
+            name = has[self._key]
+            said = self._said.pop(name, None)
+            if said is None:
+                yield Disagreement(0, f"{table} has {name}, and no event tells of it")
+                continue
+            for column, (value, seq) in said.items():
+                if has[column] != value:
+                    yield Disagreement(seq, f"{table} has another {column} of {name} than it tells")
+        for name, said in self._said.items():
+            seq = max(seq for _, seq in said.values())
+            yield Disagreement(seq, f"{table} does not have {name}, of which it tells")
+
+
+def _identity(tx: ReadTx) -> Check:
+    return Replay(
+        tx, installation, "id", {"ledger.init": lambda told: {"id": told["installation"]}}
+    )
+
+
+def _signers(tx: ReadTx) -> Check:
+    def added(told: Mapping[str, Any]) -> dict[str, object]:
+        return {"name": told["signer"], "public_key": told["public_key"]}
+
+    return Replay(tx, signers, "name", {"signer.add": added})
+
+
+def _nodes(tx: ReadTx) -> Check:
+    def added(told: Mapping[str, Any]) -> dict[str, object]:
+        same = ("transport", "host", "port", "host_key", "node_id", "tier")
+        columns: dict[str, object] = {column: told[column] for column in same}
+        return {"name": told["node"], "login": told["user"], **columns}
+
+    def lived(told: Mapping[str, Any]) -> dict[str, object]:
+        return {"name": told["node"], "liveness": told["to"]}
+
+    return Replay(tx, nodes, "name", {"node.add": added, "node.liveness": lived})
+
+
+CHECKS: tuple[Callable[[ReadTx], Check], ...] = (_identity, _signers, _nodes, Decisions, Histories)
 """Every check there is; each is made anew for one verification."""
 
 

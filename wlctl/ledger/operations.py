@@ -117,6 +117,7 @@ def begin(tx: WriteTx, mine: Turn, verb: str, *, token: str, phase: str = "inten
 
     What a dead process left open there has been taken over and closed before.
     """
+    assert holder_of(tx, mine.scope) is None, "take over what is open, and close it, first"
     newest = select(func.coalesce(func.max(table.c.number), 0)).where(table.c.scope == mine.scope)
     number = tx.conn.execute(newest).scalar_one() + 1
     tx.conn.execute(
