@@ -53,12 +53,17 @@ def document(decision: Decision) -> Document:
     return decode(encode(decision))
 
 
-def encode(decision: Decision) -> bytes:
-    """Write a decision as it is stored: equal decisions give equal bytes.
+def encode(found: Decision | Document) -> bytes:
+    """Write a decision, or its document, as it is stored: equal decisions give equal bytes.
 
-    JSON in ASCII without spaces, keys sorted, as `json.dumps` writes it. The long lists are put
-    together by hand: a large fleet takes half the time.
+    JSON in ASCII without spaces, keys sorted, as `json.dumps` writes it. The long lists of a
+    decision are put together by hand: a large fleet takes half the time.
     """
+    text = _written(found) if isinstance(found, Decision) else _dumps(found)
+    return text.encode("ascii")
+
+
+def _written(decision: Decision) -> str:
     groups = _groups(decision.rejected)
     parts = {
         "checks": _dumps({node: _checks(lines) for node, lines in decision.checks.items()}),
@@ -76,7 +81,7 @@ def encode(decision: Decision) -> bytes:
         "weights": _dumps({name: getattr(decision.weights, name) for name in _WEIGHTS}),
         "workload": _dumps(_needs(decision.request)),
     }
-    return _object(parts).encode("ascii")
+    return _object(parts)
 
 
 def _dumps(found: object) -> str:
