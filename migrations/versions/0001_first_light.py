@@ -73,11 +73,9 @@ def _packages_and_signers() -> None:
         "signers",
         sa.Column("name", sa.Text, nullable=False),
         sa.Column("public_key", sa.Text, nullable=False),
-        sa.Column("fingerprint", sa.Text, nullable=False),
         sa.Column("added_at_ms", sa.BigInteger, nullable=False),
         sa.PrimaryKeyConstraint("name", name="pk_signers"),
         sa.UniqueConstraint("public_key", name="uq_signers_public_key"),
-        sa.UniqueConstraint("fingerprint", name="uq_signers_fingerprint"),
     )
     op.create_table(
         "packages",

@@ -1,5 +1,6 @@
 """Packages to test with: a directory with a description and files, and signers made up."""
 
+from base64 import b64encode
 from collections.abc import Collection, Mapping
 from pathlib import Path
 
@@ -42,7 +43,7 @@ def a_package(
 
 
 def a_signer(name: str) -> Signer:
-    return Signer(name, f"ssh-ed25519 {name}", f"SHA256:{name}", 0)
+    return Signer(name, f"made-up {b64encode(name.encode()).decode()}", 0)
 
 
 def a_trust(*names: str, revoked: Collection[str] = ()) -> Trust:
@@ -57,10 +58,10 @@ def a_trust(*names: str, revoked: Collection[str] = ()) -> Trust:
         if not start:
             return SignatureReading("", "not a signature")
         fits = message.startswith(start.encode())
-        return SignatureReading(f"SHA256:{name}", None if fits else "it does not fit")
+        return SignatureReading(a_signer(name).fingerprint, None if fits else "it does not fit")
 
-    accepted = {f"SHA256:{name}": a_signer(name) for name in names}
-    return Trust(accepted, frozenset(f"SHA256:{name}" for name in revoked), check)
+    accepted = {signer.fingerprint: signer for signer in map(a_signer, names)}
+    return Trust(accepted, frozenset(a_signer(name).fingerprint for name in revoked), check)
 
 
 def put_signature(directory: Path, name: str, text: str) -> None:

@@ -7,7 +7,7 @@ from wlctl import signing
 from wlctl.errors import UsageError
 from wlctl.flows.runtime import Runtime
 from wlctl.ledger import signers
-from wlctl.model.package import Signer
+from wlctl.model.package import Signer, fingerprint
 
 # Nothing that a list of allowed signers would read as a pattern, a list or an option.
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._@+-]{0,127}")
@@ -30,10 +30,9 @@ def add(rt: Runtime, name: str, key_file: Path) -> tuple[Signer, bool]:
             hint="use letters, digits and . _ @ + - after the first, up to 128",
         )
     public_key = signing.load_public_key(key_file)
-    fingerprint = signing.fingerprint(public_key)
     with rt.ledger.write(rt.now_ms(), rt.author) as tx:
-        is_new = signers.add(tx, name=name, public_key=public_key, fingerprint=fingerprint)
-        return signers.accepted(tx)[fingerprint], is_new
+        is_new = signers.add(tx, name, public_key)
+        return signers.accepted(tx)[fingerprint(public_key)], is_new
 
 
 def ls(rt: Runtime) -> list[Signer]:

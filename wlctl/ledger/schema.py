@@ -93,7 +93,6 @@ signers = Table(
     metadata,
     Column("name", Text, primary_key=True),
     Column("public_key", Text, nullable=False, unique=True),
-    Column("fingerprint", Text, nullable=False, unique=True),
     Column("added_at_ms", BigInteger, nullable=False),
 )
 """Each key whose signature admits a package, `TYPE BASE64`, under its one name."""

@@ -6,17 +6,16 @@ from wlctl.errors import SignerConflict
 from wlctl.ledger import chain
 from wlctl.ledger.schema import signers
 from wlctl.ledger.store import ReadTx, WriteTx
-from wlctl.model.package import Signer
+from wlctl.model.package import Signer, fingerprint
 
 
-def add(tx: WriteTx, *, name: str, public_key: str, fingerprint: str) -> bool:
+def add(tx: WriteTx, name: str, public_key: str) -> bool:
     """Accept the signatures of a key from now on; True unless that was so already.
 
     Args:
         tx: Stamps the row and the event.
         name: What people call the signer.
         public_key: `TYPE BASE64` in its one spelling.
-        fingerprint: `SHA256:…` of that key.
 
     Raises:
         SignerConflict: The name has another key, or the key another name.
@@ -27,19 +26,15 @@ def add(tx: WriteTx, *, name: str, public_key: str, fingerprint: str) -> bool:
             return False
         if row.name == name:
             raise SignerConflict(
-                f"signer {name} has another key, {row.fingerprint}",
+                f"signer {name} has another key, {fingerprint(row.public_key)}",
                 hint="one name has one key; give the new key a name of its own",
             )
         raise SignerConflict(
             f"this key is signer {row.name} already",
             hint="one key has one name; whoever signs with it is that signer",
         )
-    tx.conn.execute(
-        insert(signers).values(
-            name=name, public_key=public_key, fingerprint=fingerprint, added_at_ms=tx.now_ms
-        )
-    )
-    payload = {"signer": name, "public_key": public_key, "fingerprint": fingerprint}
+    tx.conn.execute(insert(signers).values(name=name, public_key=public_key, added_at_ms=tx.now_ms))
+    payload = {"signer": name, "public_key": public_key, "fingerprint": fingerprint(public_key)}
     chain.append(tx, "signer.add", payload)
     return True
 
@@ -52,6 +47,6 @@ def accepted(tx: ReadTx) -> dict[str, Signer]:
 def ls(tx: ReadTx) -> list[Signer]:
     """Return all signers, ascending by name."""
     return [
-        Signer(row.name, row.public_key, row.fingerprint, row.added_at_ms)
+        Signer(row.name, row.public_key, row.added_at_ms)
         for row in tx.conn.execute(select(signers).order_by(signers.c.name))
     ]

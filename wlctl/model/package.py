@@ -1,8 +1,10 @@
 """The package's nouns: what its author says of the workload, what its manifest states of it."""
 
+from base64 import b64decode, b64encode
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
+from hashlib import sha256
 
 from wlctl.model.ids import PackageId
 from wlctl.model.workload import (
@@ -215,19 +217,32 @@ class Manifest:
     files: tuple[PackageFile, ...]
 
 
+def fingerprint(public_key: str) -> str:
+    """Name a public key, `TYPE BASE64`, as ssh-keygen does: `SHA256:…`."""
+    return fingerprint_of_blob(b64decode(public_key.split(" ")[1]))
+
+
+def fingerprint_of_blob(blob: bytes) -> str:
+    """Name a public key by its wire form."""
+    return f"SHA256:{b64encode(sha256(blob).digest()).decode().rstrip('=')}"
+
+
 @dataclass(frozen=True, slots=True)
 class Signer:
     """A key whose signatures are accepted, under the one name it has.
 
     Attributes:
         public_key: `TYPE BASE64`, as in a `.pub` file, without the comment.
-        fingerprint: `SHA256:…`, as ssh-keygen prints it.
     """
 
     name: str
     public_key: str
-    fingerprint: str
     added_at_ms: int
+
+    @property
+    def fingerprint(self) -> str:
+        """`SHA256:…`; of the key itself, so that nothing can be passed off as it."""
+        return fingerprint(self.public_key)
 
 
 @dataclass(frozen=True, slots=True)

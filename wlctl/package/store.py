@@ -78,7 +78,8 @@ class Store:
 
     def _put(self, sha256: str, chunks: Iterable[bytes]) -> None:
         temporary = self._root / _TEMPORARY
-        temporary.mkdir(mode=0o700, parents=True, exist_ok=True)
+        self._root.mkdir(mode=0o700, parents=True, exist_ok=True)
+        temporary.mkdir(mode=0o700, exist_ok=True)
         _sweep(temporary)
         digest = hashlib.sha256()
         with _locked_file(temporary / sha256) as file:

@@ -3,9 +3,9 @@
 The library itself is imported where it is used, so that a command that signs nothing never pays.
 """
 
+from wlctl.model.package import fingerprint
 from wlctl.signing.keys import (
     PrivateKey,
-    fingerprint,
     generate_key,
     load_private_key,
     load_public_key,

@@ -3,7 +3,6 @@
 import base64
 import binascii
 import fcntl
-import hashlib
 import os
 import stat
 from contextlib import suppress
@@ -12,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from wlctl.errors import FilesUnreadable, InvalidFile, UnsafeKey, UnusableKey
+from wlctl.model.package import fingerprint
 from wlctl.signing.wire import Malformed, Reader
 
 if TYPE_CHECKING:
@@ -159,16 +159,6 @@ def parse_public_key(line: str, source: str) -> str:
     except (Malformed, ValueError) as error:
         raise UnusableKey(f"{source} is not a whole {kind} key: {error}") from error
     return f"{kind} {base64.b64encode(blob).decode()}"
-
-
-def fingerprint(public: str) -> str:
-    """Name a public key, `TYPE BASE64`, as ssh-keygen does: `SHA256:…`."""
-    return fingerprint_of_blob(base64.b64decode(public.split(" ")[1]))
-
-
-def fingerprint_of_blob(blob: bytes) -> str:
-    """Name a public key by its wire form."""
-    return f"SHA256:{base64.b64encode(hashlib.sha256(blob).digest()).decode().rstrip('=')}"
 
 
 def public_half(key: "Ed25519PrivateKey") -> str:

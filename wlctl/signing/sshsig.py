@@ -9,12 +9,11 @@ import hashlib
 from dataclasses import dataclass
 from typing import Any
 
-from wlctl.model.package import SignatureReading
+from wlctl.model.package import SignatureReading, fingerprint_of_blob
 from wlctl.signing.keys import (
     ED25519,
     RSA,
     PrivateKey,
-    fingerprint_of_blob,
     key_type_of,
     load_blob,
 )
