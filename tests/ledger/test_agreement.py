@@ -44,7 +44,7 @@ def told(ledger: Ledger, path: Path) -> dict[str, int]:
     A kind that comes more than once is numbered by its last; life steps by the state they reach.
     """
     with ledger.write(NOW_MS, AUTHOR) as tx:
-        signers.add(tx, name="alice", public_key="ssh-ed25519 BBBB", fingerprint="SHA256:x")
+        signers.add(tx, "alice", "ssh-ed25519 AAAA")
         nodes.add(tx, ELM)
         nodes.record_silence(tx, ELM.name, "connect-timeout")
         row = {
@@ -118,7 +118,7 @@ def test_what_is_not_told_may_change(told: dict[str, int], path: Path, statement
         pytest.param("UPDATE signers SET public_key = 'x'", "signer.add", id="another key"),
         pytest.param("DELETE FROM signers", "signer.add", id="a signer that is gone"),
         pytest.param(
-            "INSERT INTO signers SELECT 'mallory', 'y', 'z', 0", None, id="a signer from nowhere"
+            "INSERT INTO signers SELECT 'mallory', 'y', 0", None, id="a signer from nowhere"
         ),
         pytest.param("UPDATE nodes SET host = 'evil'", "node.add", id="a node at another address"),
         pytest.param("UPDATE nodes SET host_key = 'x'", "node.add", id="with another host key"),
