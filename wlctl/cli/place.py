@@ -15,6 +15,7 @@ from wlctl.model.event import Json
 from wlctl.model.ids import NodeName
 from wlctl.placement.explain import explain, summary, why_not
 from wlctl.placement.shapes import Document
+from wlctl.placement.where import parse
 
 
 def place(
@@ -31,6 +32,17 @@ def place(
     avoid: Annotated[
         list[str] | None, typer.Option(metavar="NODE", help="Taken when nothing else fits; repeat.")
     ] = None,
+    where: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="CONDITION",
+            help="The node must have it: ID, ID[.ATTR]=VALUE, >=, <=, ' in A,B', ' has VALUE'; "
+            "label.K is short for node.label.K; repeat.",
+        ),
+    ] = None,
+    count: Annotated[
+        int, typer.Option(min=1, max=1000, help="So many copies; above 1 only with --dry-run.")
+    ] = 1,
     allow_emulated: Annotated[
         bool, typer.Option("--allow-emulated", help="Emulated variants may be chosen.")
     ] = False,
@@ -66,6 +78,8 @@ def place(
         pin=NodeName(pinned) if pinned else None,
         prefer=tuple(NodeName(node) for node in prefer or settings.place_prefer),
         avoid=tuple(NodeName(node) for node in avoid or settings.place_avoid),
+        where=tuple(map(parse, where or ())),
+        count=count,
         allow_emulated=allow_emulated,
         why=tuple(NodeName(node) for node in why or ()),
         start=start,

@@ -4,7 +4,8 @@ One candidate is tried. Whatever happens to the answer, the ledger says it: a co
 knows whether it runs is `unsettled`, keeps what it holds, and is ended by `stop` or `unload`.
 """
 
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
 from wlctl.errors import Indeterminate, NameTaken, UsageError, WlctlError
@@ -20,15 +21,16 @@ from wlctl.lifecycle.machine import IllegalTransition, walk
 from wlctl.model import actions
 from wlctl.model.actions import Launched, Placed, Refused
 from wlctl.model.event import Json
-from wlctl.model.fleet import ClusterState, Ruling, Verdict, view_of
+from wlctl.model.fleet import ClusterState, NodeView, Ruling, Verdict, view_of
 from wlctl.model.ids import DecisionId, InstanceId, NodeName, is_checked_id
 from wlctl.model.instance import Desired, Instance, State
 from wlctl.model.node import Node
 from wlctl.model.placement import Decision, PlaceRequest, Weights
-from wlctl.model.workload import Requirement
+from wlctl.model.workload import WorkloadSpec
 from wlctl.placement import engine
 from wlctl.placement.document import document, encode
 from wlctl.placement.shapes import Document
+from wlctl.placement.where import Where, known_of, resolve
 
 UNGATED = Verdict(Ruling.ALLOWED, "ungated", "there is no policy in this version")
 """What every node gets until there is a gate, said in every decision."""
@@ -45,15 +47,17 @@ class Order:
         package: Directory of a built and signed package.
         name: What to call the copy; empty for the workload's name.
         dry_run: Decide and record the decision, and do nothing else.
+        count: How many copies; more than one only in a dry run, for now.
         refresh: Look again at nodes whose facts have run out.
     """
 
     package: Path
+    count: int = 1
     name: str = ""
     pin: NodeName | None = None
     prefer: tuple[NodeName, ...] = ()
     avoid: tuple[NodeName, ...] = ()
-    where: tuple[Requirement, ...] = ()
+    where: tuple[Where, ...] = ()
     allow_emulated: bool = False
     why: tuple[NodeName, ...] = ()
     start: bool = True
@@ -97,6 +101,11 @@ def place(rt: Runtime, order: Order) -> Report:
         raise UsageError(
             f"{name} cannot be the name of an instance",
             hint="use lower-case letters, digits, and . _ - after the first",
+        )
+    if order.count > 1 and not order.dry_run:
+        raise UsageError(
+            "more than one copy can only be decided, not placed, in this version",
+            hint="add --dry-run, or place one after the other with --name",
         )
     if order.refresh:
         fleet.refresh(rt)  # slow: SSH to every stale node, so no lock is held
@@ -308,18 +317,25 @@ def _already(order: Order, admitted: Admitted, holder: Instance) -> Report:
 
 
 def _decide(tx: WriteTx, order: Order, admitted: Admitted) -> Decision:
-    request = PlaceRequest(
-        workload=admitted.spec,
-        where=order.where,
+    views = [view_of(node, UNGATED) for node in nodes.ls(tx)]
+    cluster = ClusterState(holds=instances.holds(tx))
+    request = request_of(order, admitted.spec, views)
+    return engine.decide(request, views, cluster, Weights(), tx.now_ms)
+
+
+def request_of(order: Order, spec: WorkloadSpec, views: Sequence[NodeView]) -> PlaceRequest:
+    """Put what was ordered into the words of a decision about this fleet."""
+    known = known_of(view.capabilities for view in views) if order.where else {}
+    return PlaceRequest(
+        workload=spec,
+        count=order.count,
+        where=tuple(resolve(where, known) for where in order.where),
         allow_emulated=order.allow_emulated,
         pin=order.pin,
         prefer=order.prefer,
         avoid=order.avoid,
         why=order.why,
     )
-    views = [view_of(node, UNGATED) for node in nodes.ls(tx)]
-    cluster = ClusterState(holds=instances.holds(tx))
-    return engine.decide(request, views, cluster, Weights(), tx.now_ms)
 
 
 def _recorded(
@@ -361,7 +377,7 @@ def _options(order: Order) -> dict[str, Json]:
         "pin": order.pin,
         "prefer": list(order.prefer),
         "avoid": list(order.avoid),
-        "where": [repr(requirement) for requirement in order.where],
+        "where": [asdict(where) for where in order.where],
         "allow_emulated": order.allow_emulated,
         "start": order.start,
     }
