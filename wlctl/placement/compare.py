@@ -3,7 +3,7 @@
 import re
 from collections.abc import Mapping
 
-from wlctl.model.facts import AttrValue, Scalar
+from wlctl.model.facts import AttrValue
 from wlctl.model.workload import Op, Predicate
 from wlctl.placement.text import value as written
 
@@ -42,7 +42,10 @@ def shortfall(predicate: Predicate, found: AttrValue | None) -> str:
     text = f"{written(predicate.attr)} is {written(found)}, {needs}"
     if predicate.op is Op.HAS and not isinstance(found, tuple):
         return f"{text}: {_noun(found)} is not a list"
-    if predicate.op in (Op.GTE, Op.LTE) and not _comparable(found, predicate.value):
+    ordered = predicate.op in (Op.GTE, Op.LTE)
+    if (ordered and not _comparable(found, predicate.value)) or (
+        predicate.op is Op.EQ and _class_of(found) is not _class_of(predicate.value)
+    ):
         return f"{text}: {_noun(found)} does not compare with {_noun(predicate.value)}"
     return text
 
@@ -73,7 +76,7 @@ def _equal(left: AttrValue | None, right: AttrValue) -> bool:
     return _class_of(left) is _class_of(right) and left == right
 
 
-def _class_of(scalar: Scalar | None) -> type:
+def _class_of(scalar: AttrValue | None) -> type:
     return float if is_number(scalar) else type(scalar)
 
 
