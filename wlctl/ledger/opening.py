@@ -19,7 +19,7 @@ from wlctl.ledger.sqlite import BUSY_TIMEOUT_S, Sqlite
 from wlctl.ledger.sqlite_errors import RESTORE
 from wlctl.ledger.store import Ledger, WriteTx, failures_said, transaction
 from wlctl.model.event import Author
-from wlctl.model.ids import InstallationId
+from wlctl.model.ids import InstallationId, is_checked_id
 
 POLL_S = 0.02
 
@@ -96,7 +96,8 @@ def create_ledger(
         LedgerPermissions: Its directory cannot be written.
         LedgerOnNetwork: It would lie where SQLite's locks do not hold.
     """
-    path = path.resolve()
+    _check_free(path)
+    path = Path(os.path.realpath(path.parent), path.name)
     site.check_directory(path.parent)
     unfinished = path.with_name(f"{path.name}.new")
     with _alone_in(path.parent, busy_timeout_s):
@@ -140,7 +141,8 @@ def _make(
 
 
 def _checked(path: Path, busy_timeout_s: float) -> Sqlite:
-    path = path.resolve()  # what stands beside the ledger stands beside the file, not a link to it
+    # What stands beside the ledger stands beside the file itself, not beside a link to it.
+    path = Path(os.path.realpath(path))
     site.check_file(path)
     backend = Sqlite(path, busy_timeout_s=busy_timeout_s)
     try:
@@ -168,12 +170,12 @@ def _opened(backend: Backend) -> Ledger:
     columns = select(installation_table.c.id, installation_table.c.epoch)
     with transaction(backend, backend.begin_read) as conn:
         rows = conn.execute(columns).all()
-    if len(rows) != 1:
+    if len(rows) != 1 or not is_checked_id(str(rows[0].id)):
         raise LedgerDamaged(
-            f"the ledger is damaged: it names {len(rows)} installations", hint=RESTORE
+            f"the ledger {backend.where} is damaged: it does not name its installation",
+            hint=RESTORE,
         )
-    row = rows[0]
-    return Ledger(backend, installation=InstallationId(row.id), epoch=row.epoch)
+    return Ledger(backend, installation=InstallationId(rows[0].id), epoch=rows[0].epoch)
 
 
 def _check_free(path: Path) -> None:
