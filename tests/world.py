@@ -58,7 +58,7 @@ class FakeNode:
     number: dict[InstanceId, int] = field(default_factory=dict)
     unkillable: set[InstanceId] = field(default_factory=set)
     refusal: Refused | None = None
-    started: list[InstanceId] = field(default_factory=list)
+    fences: list[int] = field(default_factory=list)
 
     def facts(self) -> NodeFacts:
         return NodeFacts(
@@ -166,7 +166,7 @@ class FakeSession:
             return Placed(already=False)
         self.node.alive[request.instance] = request.generation
         self.node.launched[request.instance] = request.generation
-        self.node.started.append(request.instance)
+        self.node.fences.append(request.fence)
         return Launched(
             already=False,
             generation=request.generation,

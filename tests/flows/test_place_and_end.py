@@ -1,12 +1,22 @@
 """Place, stop and unload: what the ledger says afterwards, whatever became of the answer."""
 
+import shutil
 from typing import Any
 
 import pytest
 
 from tests.flows.setting import Killed, Setting
 from tests.world import lost_at
-from wlctl.errors import AmbiguousName, Busy, NameTaken, Overtaken, UnknownName
+from wlctl.errors import (
+    AmbiguousName,
+    Busy,
+    FileMissing,
+    Interrupted,
+    NameTaken,
+    Overtaken,
+    UnknownName,
+)
+from wlctl.flows import packages
 from wlctl.flows.ending import End, Verb
 from wlctl.flows.place import Order, place
 from wlctl.ledger import instances, operations
@@ -90,7 +100,8 @@ def test_what_fits_nowhere_is_a_stored_decision_with_every_reason(
     assert report.document is not None
     (event,) = setting.events("workload.refuse")
     assert event.hash == report.decision
-    assert event.payload["counts"] == {"eligible": 0, "rejected": 2, "memory": 1, "trust": 1}
+    reasons = {"memory": 1, "trust": 1, "gate": 1}
+    assert event.payload["counts"] == {"eligible": 0, "rejected": 2, **reasons}
     assert setting.holds() == ()
 
 
@@ -285,6 +296,93 @@ def test_reservations_count_so_that_room_is_promised_once(setting: Setting) -> N
         "rejected": 1,
         "memory": 1,
     }
+
+
+def test_an_unpaired_node_is_only_looked_at_whatever_the_workload_would_put_up_with(
+    setting: Setting,
+) -> None:
+    setting.add_node("oak", tier=Tier.DISCOVERED)
+    manifest = setting.package / "workload.toml"
+    manifest.write_text(manifest.read_text() + '[policy]\nmin_trust = "discovered"\n')
+    with setting.runtime() as rt:
+        packages.build(setting.package)
+        packages.sign(rt, setting.package, setting.key)
+
+    report = setting.place()
+
+    assert not report.placeable
+    assert setting.events("workload.refuse")[0].payload["counts"] == {
+        "eligible": 0,
+        "rejected": 1,
+        "gate": 1,
+    }
+
+
+def test_the_fence_given_to_a_process_grows_with_every_run_of_its_name(setting: Setting) -> None:
+    setting.add_node("elm")
+    setting.place()
+    setting.unload("web")
+    setting.place()
+
+    first, second = setting.world.nodes["elm"].fences
+    assert first < second
+
+
+@pytest.mark.parametrize("moment", ["before", "after"])
+def test_ctrl_c_while_placing_is_said_and_leaves_an_honest_record(
+    setting: Setting, moment: str
+) -> None:
+    setting.add_node("elm")
+
+    def press(step: str, when: str) -> None:
+        if (step, when) == ("place", moment):
+            raise KeyboardInterrupt
+
+    setting.world.hook = press
+    with pytest.raises(Interrupted, match="interrupted while web was placed on elm"):
+        setting.place()
+    setting.world.hook = lost_at("never", "")
+
+    assert setting.instance("web").unsettled
+    assert setting.unload("web").end is End.DONE
+    assert setting.holds() == ()
+
+
+@pytest.mark.parametrize("verb", Verb)
+def test_ctrl_c_while_ending_keeps_what_is_held(setting: Setting, verb: Verb) -> None:
+    setting.add_node("elm")
+    setting.place()
+
+    def press(step: str, when: str) -> None:
+        if (step, when) == (verb.value, "after"):
+            raise KeyboardInterrupt
+
+    setting.world.hook = press
+    end = setting.stop if verb is Verb.STOP else setting.unload
+    with pytest.raises(Interrupted, match="keeps what it holds"):
+        end("web")
+    setting.world.hook = lost_at("never", "")
+
+    assert len(setting.holds()) == 1
+    assert end("web").end is End.DONE
+
+
+def test_a_file_that_is_gone_from_the_store_is_its_own_error_and_releases(
+    setting: Setting,
+) -> None:
+    setting.add_node("elm")
+
+    def lose(step: str, _when: str) -> None:
+        if step == "offer":
+            shutil.rmtree(setting.home / "store")
+
+    setting.world.hook = lose
+    with pytest.raises(FileMissing):
+        setting.place(refresh=False)
+
+    assert setting.holds() == ()
+    assert setting.instance("web").state is State.UNLOADED
+    assert setting.node("elm").liveness is Liveness.ALIVE, "the node had no part in it"
 
 
 STEPS = [

@@ -8,7 +8,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
-from wlctl.errors import ForeignNode, Indeterminate, UnknownName, Unreachable, WlctlError
+from wlctl.errors import (
+    ForeignNode,
+    Indeterminate,
+    Interrupted,
+    UnknownName,
+    Unreachable,
+    WlctlError,
+)
 from wlctl.flows.nodes import check_identity
 from wlctl.flows.runtime import Runtime
 from wlctl.ledger import attempts, chain, generations, instances, nodes, operations
@@ -114,6 +121,13 @@ def _end(rt: Runtime, verb: Verb, word: str, *, grace_ms: int | None, purge: boo
         except (Unreachable, ForeignNode) as failure:
             end = End.UNREACHABLE
             return _not_done(rt, verb, operation, instance, end=end, failure=failure)
+        except KeyboardInterrupt:
+            stopped = Interrupted(
+                f"interrupted: {instance.name} on {node.name} keeps what it holds",
+                hint=f"`wlctl {verb.value} {instance.name}` again",
+            )
+            _not_done(rt, verb, operation, instance, end=End.INDETERMINATE, failure=stopped)
+            raise stopped from None
         if isinstance(answer, Refused):
             return _refused(rt, verb, operation, instance, answer)
         return _judge(rt, verb, operation, instance, answer)

@@ -104,7 +104,10 @@ def probe(rt: Runtime, names: Iterable[str]) -> list[Contact]:
 
 
 def refresh(rt: Runtime) -> list[Contact]:
-    """Look again at every node whose facts have run out; those known to be dead are left alone."""
+    """Look again at every node whose facts have run out, or that was silent when asked last.
+
+    Those known to be dead are left alone: they would only cost the time it takes to give up.
+    """
     with rt.ledger.read() as tx:
         fleet = nodes.ls(tx)
     now_ms = rt.now_ms()
@@ -114,7 +117,11 @@ def refresh(rt: Runtime) -> list[Contact]:
             node
             for node in fleet
             if node.liveness is not Liveness.DEAD
-            and (node.facts is None or node.facts.expires_at_ms <= now_ms)
+            and (
+                node.liveness is not Liveness.ALIVE
+                or node.facts is None
+                or node.facts.expires_at_ms <= now_ms
+            )
         ],
     )
 

@@ -153,6 +153,11 @@ def check(rt: Runtime, directory: Path) -> Verified:
     return verify.verify(directory, _trust(rt))
 
 
+def is_stale(directory: Path, stated: Manifest) -> bool:
+    """Answer whether `workload.toml` says something else than the manifest does by now."""
+    return building.is_stale(directory, stated)
+
+
 def show(rt: Runtime, directory: Path) -> Shown:
     """Read what a package says of itself, whether or not anybody vouches for it.
 

@@ -8,7 +8,15 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
-from wlctl.errors import Indeterminate, NameTaken, UsageError, WlctlError
+from wlctl.errors import (
+    ForeignNode,
+    Indeterminate,
+    Interrupted,
+    NameTaken,
+    Unreachable,
+    UsageError,
+    WlctlError,
+)
 from wlctl.flows import nodes as fleet
 from wlctl.flows import packages
 from wlctl.flows.packages import Admitted
@@ -24,7 +32,7 @@ from wlctl.model.event import Json
 from wlctl.model.fleet import ClusterState, NodeView, Ruling, Verdict, view_of
 from wlctl.model.ids import DecisionId, InstanceId, NodeName, is_checked_id
 from wlctl.model.instance import Desired, Instance, State
-from wlctl.model.node import Node
+from wlctl.model.node import Node, Tier
 from wlctl.model.placement import Decision, PlaceRequest, Weights
 from wlctl.model.workload import WorkloadSpec
 from wlctl.placement import engine
@@ -33,7 +41,9 @@ from wlctl.placement.shapes import Document
 from wlctl.placement.where import Where, known_of, resolve
 
 UNGATED = Verdict(Ruling.ALLOWED, "ungated", "there is no policy in this version")
-"""What every node gets until there is a gate, said in every decision."""
+"""What a node gets until there is a gate, said in every decision."""
+PROBE_ONLY = Verdict(Ruling.DENIED, "probe-only", "a discovered node may only be looked at")
+"""What a node gets that the operator has not paired, whatever the workload would put up with."""
 
 REQUEST_VALID_MS = 60_000
 """How long a node may take to begin with a request; one that is read later does nothing."""
@@ -123,7 +133,11 @@ def place(rt: Runtime, order: Order) -> Report:
 
 @dataclass(frozen=True, slots=True)
 class _Intent:
-    """What was committed before anything is sent."""
+    """What was committed before anything is sent.
+
+    Attributes:
+        fence: The chain's newest number then: it grows with every run of a name, on any node.
+    """
 
     report: Report
     attempt: Attempt
@@ -132,6 +146,7 @@ class _Intent:
     operation: Operation
     admitted: Admitted
     start: bool
+    fence: int
 
 
 def _intend(
@@ -174,7 +189,17 @@ def _intend(
             instances.change(tx, instance_id, generation=1)
         instance = instances.get(tx, instance_id)
         node = nodes.get(tx, chosen.node)
-    return _Intent(report, attempt, instance, node, operation, admitted, order.start)
+        fence, _ = chain.head(tx)
+    return _Intent(
+        report=report,
+        attempt=attempt,
+        instance=instance,
+        node=node,
+        operation=operation,
+        admitted=admitted,
+        start=order.start,
+        fence=fence,
+    )
 
 
 def _act(rt: Runtime, intent: _Intent) -> Report:
@@ -183,8 +208,20 @@ def _act(rt: Runtime, intent: _Intent) -> Report:
         answer = _dispatch(rt, intent)
     except Indeterminate as failure:
         return _finish(rt, intent, _ended(intent.attempt, Outcome.INDETERMINATE, failure))
-    except WlctlError as failure:
+    except (Unreachable, ForeignNode) as failure:
         return _finish(rt, intent, _ended(intent.attempt, Outcome.UNREACHABLE, failure))
+    except (
+        WlctlError
+    ) as failure:  # of this side, before the mutation: a file is gone from the store
+        _finish(rt, intent, _ended(intent.attempt, Outcome.UNREACHABLE, failure))
+        raise
+    except KeyboardInterrupt:
+        stopped = Interrupted(
+            f"interrupted while {intent.instance.name} was placed on {intent.node.name}",
+            hint=f"it may run there: `wlctl unload {intent.instance.name}` settles it",
+        )
+        _finish(rt, intent, _ended(intent.attempt, Outcome.INDETERMINATE, stopped))
+        raise stopped from None
     if isinstance(answer, Refused):
         refused = replace(
             intent.attempt, outcome=Outcome.REFUSED, code=answer.code.value, detail=answer.detail
@@ -217,7 +254,7 @@ def _dispatch(rt: Runtime, intent: _Intent) -> Placed | Launched | Refused:
                 decision=intent.attempt.decision,
                 number=intent.operation.number,
                 generation=max(1, intent.instance.generation),
-                fence=intent.operation.number,
+                fence=intent.fence,
                 package=intent.admitted.package_id,
                 sheet=chosen.sheet,
                 deadline_ms=offered.uptime_ms + REQUEST_VALID_MS,
@@ -317,7 +354,9 @@ def _already(order: Order, admitted: Admitted, holder: Instance) -> Report:
 
 
 def _decide(tx: WriteTx, order: Order, admitted: Admitted) -> Decision:
-    views = [view_of(node, UNGATED) for node in nodes.ls(tx)]
+    views = [
+        view_of(node, UNGATED if node.tier >= Tier.PAIRED else PROBE_ONLY) for node in nodes.ls(tx)
+    ]
     cluster = ClusterState(holds=instances.holds(tx))
     request = request_of(order, admitted.spec, views)
     return engine.decide(request, views, cluster, Weights(), tx.now_ms)

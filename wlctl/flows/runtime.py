@@ -85,7 +85,12 @@ class Runtime:
         """The ledger, opened; never made."""
         from wlctl.ledger.opening import open_ledger
 
-        return open_ledger(self.home.ledger, now_ms=self.now_ms(), author=self.author)
+        return open_ledger(
+            self.home.ledger,
+            now_ms=self.now_ms(),
+            author=self.author,
+            busy_timeout_s=self.settings.busy_timeout_s,
+        )
 
     def now_ms(self) -> int:
         """Read the wall clock: epoch milliseconds, for people and for stamping rows."""

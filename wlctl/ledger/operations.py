@@ -217,5 +217,5 @@ def _busy(ledger: Ledger, scope: str, timeout_s: float) -> Busy:
     return Busy(
         f"{holder.author.actor} is at work on {scope} since {rfc3339(holder.since_ms)}: "
         f"`{what}` (process {holder.pid}); waited {timeout_s:g} s",
-        hint="wait for it, or give it longer with --busy-timeout",
+        hint="wait for it, or for longer with WLCTL_BUSY_TIMEOUT_S",
     )
