@@ -1,5 +1,6 @@
 """How a ledger is opened, brought up to this program's version, and, once, made."""
 
+import errno
 import fcntl
 import os
 import time
@@ -9,7 +10,7 @@ from pathlib import Path
 
 from sqlalchemy import insert, select
 
-from wlctl.errors import LedgerBusy, LedgerDamaged, LedgerExists, LedgerPermissions
+from wlctl.errors import LedgerBusy, LedgerDamaged, LedgerDiskFull, LedgerExists, LedgerPermissions
 from wlctl.ledger import backup, chain, migrate, site
 from wlctl.ledger.backend import Backend
 from wlctl.ledger.files import drop_unfinished, sync_directory
@@ -102,17 +103,18 @@ def create_ledger(
     unfinished = path.with_name(f"{path.name}.new")
     with _alone_in(path.parent, busy_timeout_s):
         _check_free(path)
-        _remove(unfinished)  # of one that was killed here
         try:
-            _make(unfinished, installation, now_ms, author, migrations)
-            unfinished.rename(path)
-            sync_directory(path.parent)
+            _remove(unfinished)  # of one that was killed here
+            try:
+                _make(unfinished, installation, now_ms, author, migrations)
+                unfinished.rename(path)
+                sync_directory(path.parent)
+            finally:
+                _remove(unfinished)
         except OSError as error:
-            raise LedgerPermissions(
-                f"no ledger can be made in {path.parent}: {error.strerror}"
-            ) from error
-        finally:
-            _remove(unfinished)
+            message = f"no ledger can be made in {path.parent}: {error.strerror}"
+            full = error.errno in {errno.ENOSPC, errno.EDQUOT}
+            raise (LedgerDiskFull if full else LedgerPermissions)(message) from error
     return open_ledger(
         path,
         now_ms=now_ms,

@@ -1,5 +1,6 @@
 """What SQLite's errors mean to a user."""
 
+import os
 import sqlite3
 from pathlib import Path
 
@@ -40,10 +41,9 @@ def failure_of(error: Exception, path: Path, busy_timeout_s: float) -> WlctlErro
         case sqlite3.SQLITE_CORRUPT | sqlite3.SQLITE_NOTADB:
             return LedgerDamaged(f"the ledger {path} is damaged: {origin}", hint=RESTORE)
         case sqlite3.SQLITE_FULL:
-            return LedgerDiskFull(
-                f"no room left on the disk of the ledger {path}; nothing of this was recorded",
-                hint="make room and run the same command again",
-            )
+            return _disk_full(path)
+        case sqlite3.SQLITE_IOERR if _is_full(path):
+            return _disk_full(path)
         case sqlite3.SQLITE_IOERR:
             return LedgerUnwritten(
                 f"the ledger {path} could not be read or written: {origin}",
@@ -56,3 +56,23 @@ def failure_of(error: Exception, path: Path, busy_timeout_s: float) -> WlctlErro
             )
         case _:
             return None
+
+
+ROOM_BYTES = 64 * 1024
+"""SQLite's shared memory takes half of this when the first process opens a ledger."""
+
+
+def _is_full(path: Path) -> bool:
+    """Answer whether an I/O error may be want of room, which SQLite says only of its own writes."""
+    try:
+        disk = os.statvfs(path.parent)
+    except OSError:
+        return False
+    return disk.f_bavail * disk.f_frsize < ROOM_BYTES
+
+
+def _disk_full(path: Path) -> LedgerDiskFull:
+    return LedgerDiskFull(
+        f"no room left on the disk of the ledger {path}; nothing of this was recorded",
+        hint="make room and run the same command again",
+    )
