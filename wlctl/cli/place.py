@@ -8,8 +8,9 @@ import typer
 
 from wlctl.cli import render
 from wlctl.cli.options import session_of
-from wlctl.errors import ExitCode
+from wlctl.errors import ExitCode, UsageError
 from wlctl.flows import place as flow
+from wlctl.flows import snapshot as from_snapshot
 from wlctl.ledger.attempts import Outcome
 from wlctl.model.event import Json
 from wlctl.model.ids import NodeName
@@ -56,6 +57,14 @@ def place(
     why: Annotated[
         list[str] | None, typer.Option(metavar="NODE", help="Show all checks of NODE; repeat.")
     ] = None,
+    snapshot: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="Decide from a saved fleet (`wlctl ledger snapshot`), with --dry-run; the "
+            "package may be a workload.toml that was never built.",
+        ),
+    ] = None,
     everything: Annotated[
         bool, typer.Option("--all", help="List every node, however many there are.")
     ] = False,
@@ -86,7 +95,12 @@ def place(
         dry_run=dry_run,
         refresh=refresh,
     )
-    report = flow.place(session.runtime, order)
+    if snapshot is None:
+        report = flow.place(session.runtime, order)
+    elif dry_run:
+        report = from_snapshot.decide(order, snapshot)
+    else:
+        raise UsageError("nothing can be placed on a saved fleet", hint="add --dry-run")
     told = _json(report)
     lines = _lines(report, why=why or (), everything=everything)
     render.document(session, "wlctl.place/1", told, lines, name=report.name)
@@ -166,7 +180,8 @@ def _lines(report: flow.Report, *, why: Sequence[str], everything: bool) -> Iter
         yield f"{report.name} is placed already, on {report.instance.node}: nothing to do"
         return
     yield from _explanation(report, report.document, why=why, everything=everything)
-    yield f"decision {report.decision}"
+    if report.decision is not None:
+        yield f"decision {report.decision}"
     attempt, instance = report.attempt, report.instance
     if attempt is None or instance is None:
         return

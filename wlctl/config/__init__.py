@@ -14,7 +14,7 @@ PROJECT_FILE = "wlctl.toml"
 SYSTEM_FILE = Path("/etc/wlctl/config.toml")
 LOCKED = "locked"
 """The table of the system file whose values nothing else changes."""
-TABLES = ("place",)
+TABLES = ("place", "weights")
 """Tables of a file; `x` below `[place]` is the setting `place_x`."""
 
 
@@ -93,6 +93,40 @@ class Settings:
     place_pin: str = _setting(values.node, "", "the node to place on, or none", project=True)
     place_prefer: tuple[str, ...] = _setting(values.nodes, (), "nodes that are liked", project=True)
     place_avoid: tuple[str, ...] = _setting(values.nodes, (), "nodes that come last", project=True)
+    weights_native: float = _setting(
+        values.weight, 100.0, "what counts in a score: running natively"
+    )
+    weights_emulated: float = _setting(
+        values.weight, 40.0, "what counts in a score: running emulated"
+    )
+    weights_dev_fallback: float = _setting(
+        values.weight, 20.0, "what counts in a score: a machine of last resort"
+    )
+    weights_accel_fit: float = _setting(
+        values.weight, 10.0, "what counts in a score: an accelerator that is no larger than needed"
+    )
+    weights_perf: float = _setting(
+        values.weight, 30.0, "what counts in a score: measured performance"
+    )
+    weights_interactive_factor: float = _setting(
+        values.weight, 2.0, "what counts in a score: performance, times this when interactive"
+    )
+    weights_load: float = _setting(values.weight, 10.0, "what counts in a score: an idle node")
+    weights_room: float = _setting(
+        values.weight, 10.0, "what counts in a score: a node with room left"
+    )
+    weights_spread: float = _setting(
+        values.weight, 10.0, "what counts in a score: a node without copies of the workload"
+    )
+    weights_stickiness: float = _setting(
+        values.weight, 15.0, "what counts in a score: the node that a copy is on"
+    )
+    weights_sticky: float = _setting(
+        values.weight, 1000.0, "what counts in a score: the same, for a workload that is sticky"
+    )
+    weights_dev_class: str = _setting(
+        values.capability, "node.class.dev", "what marks a machine of last resort"
+    )
     origins: Mapping[str, Origin] = field(default_factory=dict)
 
 

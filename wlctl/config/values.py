@@ -1,11 +1,17 @@
 """How the value of a setting is read: each parser answers it, or raises what to say instead."""
 
 import os
+import re
 from collections.abc import Callable
 from pathlib import Path
 
 Parse = Callable[[object], object]
 """Raises ValueError with what to say instead."""
+
+WEIGHT_MAX = 1e9
+"""More than this would only lose the digits of the other terms."""
+
+CAPABILITY = re.compile(r"[A-Za-z0-9_-]+(\.[A-Za-z0-9_-]+)*")
 
 OUTPUTS = ("table", "wide", "json", "jsonl", "name")
 
@@ -37,6 +43,26 @@ def seconds(least: float, most: float) -> Parse:
         return number
 
     return parse
+
+
+def weight(value: object) -> float:
+    """Read what a term of a score is worth: finite and at least zero."""
+    if isinstance(value, bool) or not isinstance(value, int | float | str):
+        raise ValueError("say a number")  # noqa: TRY004 - parsers raise one kind
+    try:
+        number = float(value)
+    except (ValueError, OverflowError):
+        raise ValueError("say a number") from None
+    if not 0 <= number <= WEIGHT_MAX:  # false for NaN too
+        raise ValueError(f"say 0 to {WEIGHT_MAX:g}")
+    return number
+
+
+def capability(value: object) -> str:
+    """Read the id of a capability."""
+    if not isinstance(value, str) or not CAPABILITY.fullmatch(value):
+        raise ValueError("say the dotted id of a capability, e.g. node.class.dev")
+    return value
 
 
 def output(value: object) -> str:

@@ -1,16 +1,17 @@
-"""Packages: made, signed, verified, and admitted to the controller's store."""
+"""Packages: made, signed, verified, and admitted to the controller's store.
+
+The ledger is imported where it is used: making a package needs none.
+"""
 
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from wlctl import signing
 from wlctl.errors import AmbiguousName, FileMissing, InvalidFile, NoLedger, UnknownName
 from wlctl.flows.runtime import Runtime
-from wlctl.ledger import packages, signers
-from wlctl.ledger.packages import StoredPackage
-from wlctl.ledger.store import WriteTx
 from wlctl.model.ids import PackageId
 from wlctl.model.package import Manifest, PackageFile, SignatureReading, Signer, Workload
 from wlctl.model.workload import WorkloadSpec
@@ -19,6 +20,10 @@ from wlctl.package import manifest, starter, verify
 from wlctl.package.build import Built
 from wlctl.package.store import Store
 from wlctl.package.verify import Statement, Trust, Verified
+
+if TYPE_CHECKING:
+    from wlctl.ledger.packages import StoredPackage
+    from wlctl.ledger.store import WriteTx
 
 _ID_PREFIX = re.compile(r"[0-9a-f]{4,64}")
 _NAME_VERSION = re.compile(r"(?P<name>[^/@]+)@(?P<version>[^/@]+)")
@@ -107,7 +112,7 @@ class Listed:
         signers: Names of those who signed it and are accepted now.
     """
 
-    package: StoredPackage
+    package: "StoredPackage"
     signers: tuple[str, ...]
 
 
@@ -178,6 +183,8 @@ def show(rt: Runtime, directory: Path) -> Shown:
 
 def ls(rt: Runtime) -> list[Listed]:
     """List the packages that were admitted, ascending by name."""
+    from wlctl.ledger import packages, signers
+
     with rt.ledger.read() as tx:
         stored = packages.ls(tx)
         accepted = signers.accepted(tx)
@@ -208,8 +215,10 @@ def admit(rt: Runtime, package: Path) -> Admitted:
     return _admitted(verified, store)
 
 
-def record(tx: WriteTx, admitted: Admitted) -> None:
+def record(tx: "WriteTx", admitted: Admitted) -> None:
     """Remember an admitted package, in the transaction that decides about it."""
+    from wlctl.ledger import packages
+
     packages.put(tx, admitted.manifest, admitted.signatures)
 
 
@@ -230,7 +239,9 @@ def _verify_stored(rt: Runtime, words: str, trust: Trust, store: Store) -> Verif
     return verified
 
 
-def _find(rt: Runtime, words: str) -> StoredPackage:
+def _find(rt: Runtime, words: str) -> "StoredPackage":
+    from wlctl.ledger import packages
+
     named = _NAME_VERSION.fullmatch(words)
     with rt.ledger.read() as tx:
         found = (
@@ -270,12 +281,16 @@ def _admitted(verified: Verified, store: Store) -> Admitted:
 
 
 def _trust(rt: Runtime) -> Trust:
+    from wlctl.ledger import signers
+
     with rt.ledger.read() as tx:
         return Trust(signers.accepted(tx), frozenset(), signing.read_signature)
 
 
 def _accepted_if_any(rt: Runtime) -> dict[str, Signer]:
     """Tell who is accepted, for names to show; nobody is where there is no ledger."""
+    from wlctl.ledger import signers
+
     try:
         with rt.ledger.read() as tx:
             return signers.accepted(tx)
@@ -283,7 +298,7 @@ def _accepted_if_any(rt: Runtime) -> dict[str, Signer]:
         return {}
 
 
-def _signers_of(package: StoredPackage, accepted: dict[str, Signer]) -> tuple[str, ...]:
+def _signers_of(package: "StoredPackage", accepted: dict[str, Signer]) -> tuple[str, ...]:
     text = package.manifest.encode()
     readings: Sequence[SignatureReading] = [
         signing.read_signature(signature.encode(), text) for signature in package.signatures

@@ -5,7 +5,7 @@ knows whether it runs is `unsettled`, keeps what it holds, and is ended by `stop
 """
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
 
 from wlctl.errors import (
@@ -24,7 +24,7 @@ from wlctl.flows.runtime import Runtime
 from wlctl.ledger import attempts, chain, decisions, generations, instances, nodes, operations
 from wlctl.ledger.attempts import Attempt, Outcome
 from wlctl.ledger.operations import Operation, Turn
-from wlctl.ledger.store import WriteTx
+from wlctl.ledger.store import ReadTx, WriteTx
 from wlctl.lifecycle.machine import IllegalTransition, walk
 from wlctl.model import actions
 from wlctl.model.actions import Launched, Placed, Refused
@@ -121,7 +121,7 @@ def place(rt: Runtime, order: Order) -> Report:
         fleet.refresh(rt)  # slow: SSH to every stale node, so no lock is held
     if order.dry_run:
         with rt.ledger.write(rt.now_ms(), rt.author) as tx:
-            decision = _decide(tx, order, admitted)
+            decision = _decide(rt, tx, order, admitted)
             return _recorded(tx, order, admitted, name=name, decision=decision)
     instance_id = rt.new_instance_id()
     with operations.turn(rt.ledger, instance_id, timeout_s=rt.settings.busy_timeout_s) as turn:
@@ -158,7 +158,7 @@ def _intend(
         holder = instances.holder_of(tx, name)
         if holder is not None:
             return _already(order, admitted, holder)
-        decision = _decide(tx, order, admitted)
+        decision = _decide(rt, tx, order, admitted)
         report = _recorded(
             tx, order, admitted, name=name, decision=decision, instance_id=instance_id
         )
@@ -353,13 +353,25 @@ def _already(order: Order, admitted: Admitted, holder: Instance) -> Report:
     )
 
 
-def _decide(tx: WriteTx, order: Order, admitted: Admitted) -> Decision:
+def _decide(rt: Runtime, tx: WriteTx, order: Order, admitted: Admitted) -> Decision:
+    views, cluster = fleet_of(tx)
+    request = request_of(order, admitted.spec, views)
+    return engine.decide(request, views, cluster, weights_of(rt), tx.now_ms)
+
+
+def fleet_of(tx: ReadTx) -> tuple[list[NodeView], ClusterState]:
+    """Read all that a decision takes of the fleet."""
     views = [
         view_of(node, UNGATED if node.tier >= Tier.PAIRED else PROBE_ONLY) for node in nodes.ls(tx)
     ]
-    cluster = ClusterState(holds=instances.holds(tx))
-    request = request_of(order, admitted.spec, views)
-    return engine.decide(request, views, cluster, Weights(), tx.now_ms)
+    return views, ClusterState(holds=instances.holds(tx))
+
+
+def weights_of(rt: Runtime) -> Weights:
+    """Take the weights from the settings, each of which has the name of its field."""
+    return Weights(
+        **{one.name: getattr(rt.settings, f"weights_{one.name}") for one in fields(Weights)}
+    )
 
 
 def request_of(order: Order, spec: WorkloadSpec, views: Sequence[NodeView]) -> PlaceRequest:

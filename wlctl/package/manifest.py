@@ -111,8 +111,13 @@ def spec_of(manifest: Manifest, signer_fingerprints: Sequence[str] = ()) -> Work
         manifest: Verified, unless the decision is only a preview.
         signer_fingerprints: Of the accepted signers; a revocation may name them.
     """
-    workload = manifest.workload
     hashes = {file.sha256 for file in manifest.files}
+    refs = (manifest.package_id, *sorted(signer_fingerprints), *sorted(hashes))
+    return preview(manifest.workload, refs)
+
+
+def preview(workload: Workload, revocable_refs: tuple[str, ...] = ()) -> WorkloadSpec:
+    """Derive what a decision needs to know from a description; unbuilt, nothing can revoke it."""
     return WorkloadSpec(
         kind=workload.kind,
         name=workload.name,
@@ -126,7 +131,7 @@ def spec_of(manifest: Manifest, signer_fingerprints: Sequence[str] = ()) -> Work
         policy=workload.policy,
         ports=tuple((port.name, port.number) for port in workload.ports),
         secrets=workload.run.secrets,
-        revocable_refs=(manifest.package_id, *sorted(signer_fingerprints), *sorted(hashes)),
+        revocable_refs=revocable_refs,
     )
 
 
