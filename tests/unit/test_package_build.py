@@ -376,6 +376,9 @@ def test_a_package_is_stale_once_its_description_says_something_else(tmp_path: P
     a_package(tmp_path, with_line('version = "2"'))
     assert is_stale(tmp_path, stated)
 
+    a_package(tmp_path, "no TOML")
+    assert is_stale(tmp_path, stated)
+
     (tmp_path / "workload.toml").unlink()
     assert not is_stale(tmp_path, stated)
 

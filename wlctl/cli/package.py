@@ -103,6 +103,8 @@ def verify(ctx: typer.Context, directory: Directory) -> None:
     ]
     value: dict[str, Json] = {**_summary(stated), "signers": list(names)}
     render.document(session, "wlctl.package-verify/1", value, lines, name=stated.package_id)
+    if flow.is_stale(directory, stated):
+        _note_stale(ctx, directory)
 
 
 @app.command("show")
@@ -129,7 +131,7 @@ def show(ctx: typer.Context, directory: Directory) -> None:
     name = shown.manifest.package_id
     render.document(session, "wlctl.package/1", value, _shown_lines(shown), name=name)
     if shown.is_stale:
-        session.streams.note(f"workload.toml was changed since: wlctl package build {directory}")
+        _note_stale(ctx, directory)
 
 
 @app.command("ls")
@@ -175,6 +177,12 @@ def _note_unknown(ctx: typer.Context, signed: flow.Signed) -> None:
         session_of(ctx).streams.note(
             "this key is not accepted here yet: wlctl signer add NAME KEYFILE.pub"
         )
+
+
+def _note_stale(ctx: typer.Context, directory: Path) -> None:
+    session_of(ctx).streams.note(
+        f"workload.toml says something else by now: wlctl package build {directory}"
+    )
 
 
 def _shown_lines(shown: Shown) -> Iterator[str]:

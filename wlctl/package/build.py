@@ -72,16 +72,21 @@ def build(directory: Path) -> Built:
 def is_stale(directory: Path, stated: Manifest) -> bool:
     """Answer whether `workload.toml` says something else than the manifest does by now.
 
-    A directory without one has nothing that could have changed.
+    A directory without one has nothing that could have changed; one that cannot be read any more
+    has.
 
     Raises:
-        InvalidFile: It does not say what it must.
-        FilesUnreadable: The system does not give it.
+        InvalidFile: There is no such directory.
+        FilesUnreadable: The system does not give the file.
     """
     with tree.opened(directory) as root:
         if tree.mode_of(root, workload.FILE_NAME) is None:
             return False
-        return _without_files(_describe(directory, root)) != _without_files(stated.workload)
+        try:
+            described = _describe(directory, root)
+        except InvalidFile:
+            return True
+        return _without_files(described) != _without_files(stated.workload)
 
 
 def add_signature(directory: Path, fingerprint: str, armored: str) -> str:

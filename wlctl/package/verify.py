@@ -163,7 +163,10 @@ def _reading(name: str, data: bytes | None, text: bytes, trust: Trust) -> Signat
     if reading.fault is not None and (is_known or not reading.fingerprint):
         signer = trust.accepted.get(reading.fingerprint)
         by = f" by {signer.name}" if signer else ""
-        raise BadSignature(f"signature {quoted(name)}{by}: {reading.fault}")
+        raise BadSignature(
+            f"signature {quoted(name)}{by}: {reading.fault}",
+            hint="if you built again since, sign again; if not, find out who changed what",
+        )
     return reading
 
 
