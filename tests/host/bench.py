@@ -103,11 +103,19 @@ class Bench:
 
     def __init__(self, node: SshdNode, deadlines: Deadlines | None = None) -> None:
         self.node = node
-        self.session: NodeSession = connect(
-            node.address, keys=[node.client_key], nonce=nonce, deadlines=deadlines
-        )
+        self._deadlines = deadlines
+        self.session = self._connect()
         self._facts: NodeFacts | None = None
         self._asked: list[PlaceRequest] = []
+
+    def _connect(self) -> NodeSession:
+        keys = [self.node.client_key]
+        return connect(self.node.address, keys=keys, nonce=nonce, deadlines=self._deadlines)
+
+    def reconnect(self) -> None:
+        """Come back after the connection is gone."""
+        self.session.close()
+        self.session = self._connect()
 
     @property
     def facts(self) -> NodeFacts:

@@ -1,6 +1,7 @@
 """The nodes that the action tests share: one of each kind, for the whole run."""
 
 import contextlib
+import shutil
 from collections.abc import Iterator
 
 import pytest
@@ -32,15 +33,17 @@ def bench(
         bench.clear()
         assert bench.left_over() == []
     finally:
+        left = bench.left_over()
         bench.session.close()
-        _sweep(bench.node)
+        if left:
+            _sweep(bench.node)
 
 
 def _sweep(node: SshdNode) -> None:
     """Give the next test an empty node, whatever became of this one."""
-    leaves = [name for name in node.cgroups() if name != "."]
-    if leaves or node.commands():
-        node.reboot(same_uptime=True)
+    node.kill()
+    shutil.rmtree(node.state)
+    node.start()
 
 
 def pytest_configure(config: pytest.Config) -> None:

@@ -3,14 +3,16 @@
 # shellcheck disable=SC2154 # the action's parameters, and what the other parts read
 uid_left() { # UID -> left: processes of it outside the instance's other generations; - when not seen
 	left=-
-	printf 'Uid:\t%s\n' "$1" >"$G/uid" 2>/dev/null || return 0
-	u_all=$(grep -l -E "^Uid:.*[[:space:]]$1([[:space:]]|\$)" "$G/uid" /proc/[0-9]*/status 2>/dev/null 7>&-)
-	# the scan must have found the line that was put there for it
-	case $nl$u_all$nl in *"$nl$G/uid$nl"*) left=0 ;; *) return 0 ;; esac
+	set +f
+	# the scan also looks for this very shell: one that does not find it has not looked
+	u_all=$(grep -l -E "^(Uid:.*[[:space:]]$1([[:space:]]|\$)|Pid:[[:space:]]*$$\$)" \
+		/proc/[0-9]*/status 2>/dev/null 7>&-)
+	set -f
+	case $nl$u_all$nl in *"$nl/proc/$$/status$nl"*) left=0 ;; *) return 0 ;; esac
 	for u_p in $u_all; do
-		case $u_p in /proc/*) ;; *) continue ;; esac
 		u_p=${u_p#/proc/}
-		if still_left "${u_p%/status}"; then left=$((left + 1)); fi
+		u_p=${u_p%/status}
+		if [ "$u_p" != "$$" ] && still_left "$u_p"; then left=$((left + 1)); fi
 	done
 }
 still_left() { # PID: it runs, and no other generation of the instance holds it
@@ -124,9 +126,10 @@ end_generation() { # DEADLINE: after close_generation and ask_leader; -> how, an
 		;;
 	esac
 	if [ "$r_boot" != "$boot" ]; then how=; fi
-	if get "$G/ended"; then
-		how=${g%% *}
-		[ "$how" != never ] || how=
+	if [ -n "$how" ] && [ ! -e "$G/how" ]; then
+		made_here "$G/how" "$how .$nl"
+	elif get "$G/how"; then
+		how=$g # it was asked before: how it ended then
 	fi
 	life "$r_init" "$r_init_start" "$r_boot"
 	if [ "$l" = alive ]; then
@@ -188,6 +191,8 @@ is_clean() { # whether these readings leave nothing; what is released for it is 
 		[ "$r_uid" = - ] || [ "$left" = 0 ]
 		;;
 	'none '*) [ "$e_ctl$e_limit" = nonenone ] ;;
+	# of another boot of this machine nothing runs here; whether it was this machine is not for us to say
+	'whole '*) case $e_ctl$e_limit in *occupied* | *foreign*) return 1 ;; esac ;;
 	*) return 1 ;;
 	esac
 }
@@ -218,9 +223,9 @@ end_all() { # GENERATIONS GRACE_MS SIGNAL -> clean, readings: all of them, side 
 		answer_end
 		readings="$readings$reading$nl"
 		if is_clean; then
-			[ -e "$G/ended" ] || put "$G/ended" "${how:-never} $t"
+			[ -e "$G/ended" ] || put "$G/ended" "$t"
 			rm -rf "${G:?}/tmp" "$G/work" "$G/data" "$G/fifo" "$G/init.sh" "$G/launch" "$G/waiter" \
-				"$G/uid" "${e_run:-$G/run}/g$gen" 2>/dev/null
+				"${e_run:-$G/run}/g$gen" 2>/dev/null
 		else
 			clean=no
 		fi

@@ -1,6 +1,7 @@
 # shellcheck shell=sh
 # Starting generation `gen` of instance `iid`: under the lock up to the moment it is on its own.
 # shellcheck disable=SC2154 # the action's parameters, and what the other parts read
+blank_exit="                                                              .$nl" # 62 blanks and a mark
 launch_env() { # -> run_dir, data_dir, vars: what the process is given
 	if [ "$s_data" = keep ]; then data_dir=$D/data; else data_dir=$G/data; fi
 	tmp_dir=$G/tmp private=no
@@ -150,11 +151,13 @@ make_cgroups() { # -> c_*: paths and inodes; unenforced: limits that this node c
 		[ "$way_in" != isolated ] || unenforced=${unenforced% pids}
 	fi
 	[ "$s_disk" = 0 ] || unenforced="$unenforced disk"
-	inode "$c_ctl" && c_ctl_i=$i
-	inode "$c_inst/ctl" && c_ctl_up=$i
-	inode "$c_limit" && c_limit_i=$i
-	inode "$c_inst/limit" && c_limit_up=$i
-	[ -n "$c_ctl_i" ] && [ -n "$c_limit_i" ] && [ -n "$c_ctl_up" ] && [ -n "$c_limit_up" ]
+	c_is=$(stat -c %i "$c_ctl" "$c_inst/ctl" "$c_limit" "$c_inst/limit" 2>/dev/null 7>&-) || {
+		problem="no_cgroup $c_inst cannot be read"
+		return 1
+	}
+	# shellcheck disable=SC2086 # four numbers
+	set -- $c_is
+	c_inodes="$1 $2 $3 $4"
 }
 set_limit() { # WORD FILE ASKED VALUE
 	[ "$3" != 0 ] || return 0
@@ -173,12 +176,11 @@ prepare_generation() { # everything that must be there, and synced, before anyth
 	enc "$ish" && l_ish=$e
 	enc "$c_inst" && l_path=$e
 	{
-		made_dir "$run/$short" && made_dir "$G" && mkdir -p "$G/tmp" "$run_dir" &&
-			{ [ -d "$data_dir" ] || mkdir "$data_dir"; } && chmod 750 "$run_dir" &&
+		made_dir "$run/$short" && mkdir -p "$G/tmp" "$run_dir" "$data_dir" &&
 			{ [ "$uid" = - ] || chown "$uid:$uid" "$G/tmp" "$run_dir" "$data_dir"; } &&
 			ln -sfn "g$gen" "$run/$short/current" && mkfifo -m 600 "$G/fifo"
 	} 2>/dev/null 7>&- &&
-		made_here "$G/exit" "$(printf '%-62s.' '')$nl" && made_here "$G/out" '' &&
+		made_here "$G/exit" "$blank_exit" && made_here "$G/out" '' &&
 		made_here "$G/init.sh" "$INIT" &&
 		made_here "$G/launch" "containment $way_in
 uid $uid
@@ -195,15 +197,12 @@ lease -
 ${launch_words}end
 " &&
 		given_words &&
-		put_bytes "$G/record" "gen $gen $boot $containment cgroupfs $uid $c_ctl_i $c_ctl_up $c_limit_i $c_limit_up $l_path .
+		put_bytes "$G/record" "gen $gen $boot $containment cgroupfs $uid $c_inodes $l_path .
 given$given .
 " &&
 		put "$D/current" "$gen" && made_here "$G/open" "open .$nl" && return 0
 	problem="resources generation $gen cannot be written to $S"
 	return 1
-}
-made_here() { # FILE TEXT: what means something under this boot only, and so is not synced
-	printf '%s' "$2" 2>/dev/null >"$1"
 }
 given_words() { # -> given: what was promised of ports, limits and data, for whoever asks again
 	enc "$data_dir"

@@ -56,7 +56,8 @@ answer_again() { # this very operation was accepted before: say what it did
 claim_decision() { # a link is exclusive, and the file it makes visible is already whole
 	made_dir "$I/decisions" || return 1
 	own_start
-	put "$claim.$nonce" "claimed $$ $started $boot $deadline $iid $number" || return 1
+	made_here "$claim.$nonce" "claimed $$ $started $boot $deadline $iid $number .$nl" &&
+		dd if=/dev/null of="$claim.$nonce" conv=notrunc,fsync 2>/dev/null 7>&- || return 1
 	if ln "$claim.$nonce" "$claim" 2>/dev/null 7>&-; then
 		rm -f "$claim.$nonce" 7>&-
 		return 0
@@ -109,14 +110,14 @@ in_time
 refuse_departed
 made_dir "$I" || refuse resources "$S cannot be written"
 claim_decision || refuse resources "$S cannot be written"
-if ! accept place running || ! write_spec; then
+if ! made_dir "$G" || ! accept place running || ! write_spec; then
 	problem="resources $S cannot be written"
 	give_up
 fi
 unlock # hashing may take long; what was accepted is checked again before anything runs
 
 problem=
-read_sheet "$sheet" && check_order && verify_files && made_dir "$G" && stage_files "$G/work" || {
+read_sheet "$sheet" && check_order && verify_files && stage_files "$G/work" || {
 	relock
 	still_ours || overtaken
 	[ -n "$problem" ] || problem="resources $S cannot be written"

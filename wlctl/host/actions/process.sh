@@ -14,8 +14,8 @@ alive() { # PID START: 0 while a thread of it runs; a pid without its start time
 inode() { # DIR -> i, empty when it is not there
 	i=$(stat -c %i "$1" 2>/dev/null 7>&-) || i=
 }
-nap() { # about 10 ms; where sleep knows no fractions, a second
-	sleep 0.01 2>/dev/null 7>&- || sleep 1 7>&-
+nap() { # a few ms; where sleep knows no fractions, a second
+	sleep 0.005 2>/dev/null 7>&- || sleep 1 7>&-
 }
 populated() { # DIR -> p: 0, 1, or - when it cannot be read
 	p=-
@@ -77,5 +77,7 @@ generations() { # INSTANCE_DIR -> gens: the numbers that have a directory, ascen
 	done
 	set -f
 	# shellcheck disable=SC2086 # numbers
-	[ -z "$gens" ] || gens=$(printf '%s\n' $gens | sort -n 7>&-)
+	set -- $gens
+	gens=$*
+	[ "$#" -lt 2 ] || gens=$(printf '%s\n' "$@" | sort -n 7>&-)
 }

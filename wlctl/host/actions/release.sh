@@ -19,10 +19,8 @@ release_instance() { # under the lock; its uid stays taken while data of it is k
 		rm -rf "${run:?}/${short:?}" 2>/dev/null 7>&-
 	fi
 	if [ -n "$cg" ]; then
-		for e_d in "$cg/$installation/$iid/ctl" "$cg/$installation/$iid/limit" "$cg/$installation/$iid" \
-			"$cg/$installation"; do
-			rmdir "$e_d" 2>/dev/null 7>&-
-		done
+		e_d=$cg/$installation/$iid
+		rmdir "$e_d/ctl" "$e_d/limit" "$e_d" "$cg/$installation" 2>/dev/null 7>&-
 	fi
 	return 0
 }

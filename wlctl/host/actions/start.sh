@@ -59,11 +59,11 @@ for g_n in $gens; do
 	[ "$g_n" = "$gen" ] || [ -e "$D/g$g_n/ended" ] ||
 		refuse busy "generation $g_n of $iid is not proven gone"
 done
-accept start running || refuse resources "$S cannot be written"
+made_dir "$G" && accept start running || refuse resources "$S cannot be written"
 unlock
 
 problem=
-read_sheet "$sheet" && verify_files && made_dir "$G" && stage_files "$G/work" || {
+read_sheet "$sheet" && verify_files && stage_files "$G/work" || {
 	relock
 	still_ours || overtaken
 	[ -n "$problem" ] || problem="resources $S cannot be written"

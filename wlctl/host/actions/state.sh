@@ -16,12 +16,23 @@ put_bytes() { # the caller holds the lock, or FILE is its own
 	put_once "$1" "$2"
 }
 put_once() {
-	printf '%s' "$2" | dd of="$1.n" conv=fsync 2>/dev/null 7>&- && mv -T "$1.n" "$1" 7>&-
+	made_here "$1.n" "$2" && dd if=/dev/null of="$1.n" conv=notrunc,fsync 2>/dev/null 7>&- &&
+		mv -T "$1.n" "$1" 7>&-
 }
-get_text() { # FILE -> text: as get, without the last line
+made_here() { # FILE TEXT: what is not synced means something under this boot only
+	{ printf '%s' "$2" >"$1"; } 2>/dev/null
+}
+get_text() { # FILE -> text: as get, without the last line; a table can be long
 	text=
 	[ -e "$1" ] || return 1
-	text=$(cat "$1" 2>/dev/null 7>&-) || return 2
+	case $1 in
+	*/uids | */ports) text=$(cat "$1" 2>/dev/null 7>&-) || return 2 ;;
+	*)
+		{
+			while IFS= read -r t_l; do text="${text:+$text$nl}$t_l"; done <"$1"
+		} 2>/dev/null
+		;;
+	esac
 	case $text in
 	*"${nl}end") text=${text%"${nl}end"} ;;
 	*)
