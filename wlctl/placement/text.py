@@ -64,7 +64,7 @@ def value(found: object) -> str:
         case str():
             return _text(found)
         case tuple():
-            return _cut("[" + ", ".join(value(item) for item in found) + "]")
+            return _cut("[" + ", ".join(value(item) for item in found[:_LONGEST]) + "]")
         case _:
             return repr(found)
 
@@ -73,7 +73,8 @@ _PLAIN = re.compile(r"[^\s\"'\[\],;:]+")
 
 
 def _text(text: str) -> str:
-    return _cut(text) if _PLAIN.fullmatch(text) else '"' + _cut(text) + '"'
+    shown = visible(_cut(text))
+    return shown if _PLAIN.fullmatch(text) else f'"{shown}"'
 
 
 def _cut(text: str) -> str:
