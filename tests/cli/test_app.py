@@ -209,6 +209,15 @@ def test_every_global_option_has_a_twin(odd: Program) -> None:
     assert {**twin, "command_line": "", "origin": ""} == {**said, "command_line": "", "origin": ""}
 
 
+def test_a_flag_is_nearer_than_its_twin(odd: Program) -> None:
+    twins = {"WLCTL_YES": "0", "WLCTL_DEBUG": "0", "WLCTL_MESSAGE": "no"}
+
+    done = odd.run("session", "-o", "json", "--yes", "--debug", "-m", "why", environment=twins)
+
+    said = json.loads(done.stdout)
+    assert (said["yes"], said["debug"], said["message"]) == (True, True, "why")
+
+
 def test_a_yes_that_is_neither_yes_nor_no_is_refused_before_anything_is_done(odd: Program) -> None:
     done = odd.run("bug", environment={"WLCTL_YES": "perhaps"})
 

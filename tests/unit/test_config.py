@@ -2,17 +2,17 @@
 
 import os
 from collections.abc import Mapping
+from itertools import combinations
 from pathlib import Path
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from wlctl import config
-from wlctl.config import Origin, Places, Settings, files, values
+from wlctl.config import Origin, Places, Settings, files
 from wlctl.errors import InvalidFile, NoHome, UsageError
 
 NOBODY: Mapping[str, str] = {}
+FILES = ("system", "user", "project")
 
 
 @pytest.fixture
@@ -61,33 +61,34 @@ def test_the_ledger_lies_in_the_data_directory_by_default(places: Places) -> Non
     assert load(places).db == f"{places.data_dir}/ledger.db"
 
 
-SOURCES = ("system", "user", "project", "environment", "flag", "locked")
-"""From the farthest to the nearest."""
+SAID = {
+    "system": "table",
+    "user": "wide",
+    "project": "json",
+    "environment": "jsonl",
+    "flag": "name",
+    "locked": "name",  # a flag that asks for another value is refused
+}
+"""What each source says in the next test, from the farthest to the nearest."""
 
 
-@given(said=st.dictionaries(st.sampled_from(SOURCES), st.sampled_from(values.OUTPUTS), min_size=1))
-def test_the_nearest_word_wins_whoever_else_spoke(
-    tmp_path_factory: pytest.TempPathFactory, said: dict[str, str]
+@pytest.mark.parametrize(
+    "speakers",
+    [some for count in range(1, 7) for some in combinations(SAID, count)],
+    ids=" and ".join,
+)
+def test_the_nearest_word_wins_whoever_else_speaks(
+    speakers: tuple[str, ...], places: Places
 ) -> None:
-    directory = tmp_path_factory.mktemp("places")
-    places = Places(
-        directory / "user.toml",
-        directory / "data",
-        directory / "system.toml",
-        directory / "wlctl.toml",
-    )
-    nearest = max(said, key=SOURCES.index)
-    if nearest == "locked" and "flag" in said:
-        said["flag"] = said["locked"]
-    texts = {name: f'output = "{said[name]}"\n' for name in SOURCES[:3] if name in said}
-    if "locked" in said:
-        texts["system"] = texts.get("system", "") + f'[locked]\noutput = "{said["locked"]}"\n'
-    environ = {"WLCTL_OUTPUT": said["environment"]} if "environment" in said else {}
-    flags = {"output": said["flag"]} if "flag" in said else {}
+    texts = {name: f'output = "{SAID[name]}"\n' for name in speakers if name in FILES}
+    if "locked" in speakers:
+        texts["system"] = texts.get("system", "") + f'[locked]\noutput = "{SAID["locked"]}"\n'
+    environ = {"WLCTL_OUTPUT": SAID["environment"]} if "environment" in speakers else {}
+    flags = {"output": SAID["flag"]} if "flag" in speakers else {}
 
     settings = load(places, flags, environ, **texts)
 
-    assert settings.output == said[nearest]
+    assert settings.output == SAID[speakers[-1]]
     assert (
         settings.origins["output"]
         == {
@@ -97,7 +98,7 @@ def test_the_nearest_word_wins_whoever_else_spoke(
             "environment": Origin("WLCTL_OUTPUT"),
             "flag": Origin("--output"),
             "locked": Origin(str(places.system_file), locked=True),
-        }[nearest]
+        }[speakers[-1]]
     )
 
 

@@ -62,8 +62,6 @@ class Streams:
         Raises:
             OutputFailed: It cannot be written, for another reason than a reader who left.
         """
-        if self.reader_gone:
-            return
         try:
             self._out.write(text)
             if now:
