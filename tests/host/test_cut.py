@@ -1,6 +1,8 @@
 """A text, a request or an answer that is cut anywhere runs nothing by half."""
 
 import contextlib
+import os
+import signal
 import subprocess
 import time
 from dataclasses import replace
@@ -243,7 +245,7 @@ def test_a_read_whose_answer_is_cut_is_unreachable(bench: Bench) -> None:
 
 @pytest.mark.kinds([("dash", "root"), ("bash", "root"), ("busybox", "root")])
 def test_a_place_that_is_killed_anywhere_is_settled_by_an_unload(bench: Bench) -> None:
-    """The node's script is killed at a random moment: an unload with a higher number ends it all."""
+    """The node's script is killed at any moment: an unload with a higher number ends it all."""
     for delay_ms in range(0, 120, 8):
         request = bench.request(SLEEP)
         channel, _ = _begin(bench, "place")
@@ -252,7 +254,7 @@ def test_a_place_that_is_killed_anywhere_is_settled_by_an_unload(bench: Bench) -
         for pid, text in bench.node.commands().items():
             if text.startswith("sh -s "):
                 with contextlib.suppress(ProcessLookupError):
-                    __import__("os").kill(pid, 9)
+                    os.kill(pid, signal.SIGKILL)
         channel.close()
 
         unloaded = bench.unload(replace(request), 2)

@@ -1,4 +1,4 @@
-"""What stop ends and proves, against processes that resist; what is left is looked for from outside."""
+"""What stop ends and proves, against processes that resist, looked at from outside."""
 
 import os
 import signal
@@ -158,7 +158,8 @@ def test_cgroups_that_a_workload_made_itself_are_emptied_and_removed(bench: Benc
     request = bench.run(
         script(
             "own=/sys/fs/cgroup$(sed -n 's/^0:://p' /proc/self/cgroup)\n"
-            'mkdir -p "$own/a/b" "$own/c" && sh -c "echo 0 >$own/a/b/cgroup.procs; exec sleep 1000" &\n'
+            'mkdir -p "$own/a/b" "$own/c"\n'
+            'sh -c "echo 0 >$own/a/b/cgroup.procs; exec sleep 1000" &\n'
             "sleep 0.1; echo up; exec sleep 1001"
         )
     )

@@ -92,10 +92,10 @@ def end_of(raw: bytes | bytearray, nonce: str, start: int = 0) -> int:
     """Return the length of the answer in `raw` up to and with its closing line, or 0.
 
     Args:
-        start: Where to look from; what lies before was looked at already.
+        start: Where the first line begins that was not looked at whole.
     """
     mark = f"end {nonce} ".encode("ascii")
-    at = raw.find(mark, max(0, start - len(mark)))
+    at = raw.find(mark, start)
     while at != -1:
         stop = raw.find(b"\n", at)
         if stop == -1:

@@ -202,6 +202,7 @@ def _greet(host: str, port: int, deadlines: Deadlines, *, key_type: str) -> para
     started = time.monotonic()
     try:
         ssh.start_client(timeout=deadlines.auth_s)
+        ssh.get_remote_server_key()  # it returns in silence when its time is up
     except (paramiko.SSHException, OSError, EOFError) as error:
         ssh.close()
         if isinstance(error, IncompatiblePeer) and key_type:

@@ -211,7 +211,7 @@ class _Talk:
                 raise GarbledAnswer(
                     f"the answer is longer than {self._call.answer_max_bytes} bytes"
                 )
-            looked = len(raw)
+            looked = raw.rfind(b"\n") + 1
             raw += self._receive()
         return answer.parse(bytes(raw[:length]), self._nonce)
 

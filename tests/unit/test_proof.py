@@ -1,0 +1,238 @@
+"""The judgement of a generation's end: every reading that is not enough, one at a time."""
+
+import itertools
+from dataclasses import fields, replace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from wlctl.lifecycle.proof import judge
+from wlctl.model.generation import (
+    CgroupEnd,
+    Containment,
+    Disproven,
+    Liveliness,
+    Proven,
+    Readings,
+    Unproven,
+)
+
+GONE = Readings(
+    generation=1,
+    closed=True,
+    launched=True,
+    recorded=True,
+    boot_id="boot-a",
+    recorded_boot_id="boot-a",
+    containment=Containment.ISOLATED,
+    leader=Liveliness.GONE,
+    init=Liveliness.GONE,
+    ctl=CgroupEnd.REMOVED,
+    limit=CgroupEnd.REMOVED,
+    cgroup_inode=7,
+    uid=61184,
+    uid_left=0,
+    how="stopped",
+    exit_status=143,
+    read_at_ms=1000,
+)
+"""An isolated generation of which nothing is left."""
+
+BY_CGROUP = replace(GONE, containment=Containment.CGROUP, uid=None, uid_left=None)
+NEVER = replace(
+    GONE,
+    launched=False,
+    recorded=False,
+    recorded_boot_id="",
+    containment=None,
+    leader=Liveliness.NONE,
+    init=Liveliness.NONE,
+    ctl=CgroupEnd.NONE,
+    limit=CgroupEnd.NONE,
+    uid=None,
+    uid_left=None,
+)
+REBOOTED = replace(
+    GONE,
+    boot_id="boot-b",
+    leader=Liveliness.UNKNOWN,
+    init=Liveliness.UNKNOWN,
+    ctl=CgroupEnd.MISSING_UNKNOWN,
+    limit=CgroupEnd.MISSING_UNKNOWN,
+)
+
+
+@pytest.mark.parametrize(
+    "readings",
+    [
+        pytest.param(GONE, id="isolated and all of it gone"),
+        pytest.param(BY_CGROUP, id="by cgroup and all of it gone"),
+        pytest.param(replace(BY_CGROUP, init=Liveliness.NONE), id="without a namespace of its own"),
+        pytest.param(replace(GONE, ctl=CgroupEnd.MISSING), id="a cgroup that was gone before"),
+        pytest.param(replace(GONE, limit=CgroupEnd.MISSING), id="the other that was gone before"),
+        pytest.param(
+            replace(GONE, leader=Liveliness.NONE, init=Liveliness.NONE),
+            id="launched and ended before a leader was recorded",
+        ),
+        pytest.param(replace(GONE, exit_status=None, how=""), id="an end that nobody wrote down"),
+        pytest.param(NEVER, id="closed before any launch"),
+    ],
+)
+def test_it_is_proven(readings: Readings) -> None:
+    proof = judge(readings)
+
+    assert isinstance(proof, Proven), proof
+    assert proof.evidence is readings
+
+
+@pytest.mark.parametrize(
+    ("readings", "why"),
+    [
+        pytest.param(replace(GONE, leader=Liveliness.ALIVE), "leader", id="the leader"),
+        pytest.param(replace(GONE, init=Liveliness.ALIVE), "init", id="init"),
+        pytest.param(replace(GONE, uid_left=1), "uid 61184", id="one process of its uid"),
+        pytest.param(replace(GONE, limit=CgroupEnd.OCCUPIED), "cgroup", id="an occupied cgroup"),
+        pytest.param(replace(GONE, ctl=CgroupEnd.OCCUPIED), "cgroup", id="an occupied other one"),
+    ],
+)
+def test_what_is_seen_alive_disproves_it(readings: Readings, why: str) -> None:
+    proof = judge(readings)
+
+    assert isinstance(proof, Disproven), proof
+    assert why in proof.why
+
+
+@pytest.mark.parametrize(
+    ("readings", "why"),
+    [
+        pytest.param(replace(GONE, closed=False), "not closed", id="it is not closed"),
+        pytest.param(replace(NEVER, closed=False), "not closed", id="never launched, not closed"),
+        pytest.param(replace(GONE, recorded=False), "torn", id="its record is torn"),
+        pytest.param(
+            replace(NEVER, limit=CgroupEnd.OCCUPIED), "no launch record", id="a cgroup, no record"
+        ),
+        pytest.param(
+            replace(NEVER, ctl=CgroupEnd.REMOVED), "no launch record", id="a removed one, no record"
+        ),
+        pytest.param(
+            replace(GONE, leader=Liveliness.UNKNOWN), "cannot be told", id="a leader not told"
+        ),
+        pytest.param(replace(GONE, init=Liveliness.UNKNOWN), "cannot be told", id="init not told"),
+        *(
+            pytest.param(replace(GONE, **{which: end}), f"{end}", id=f"{which} is {end}")  # type: ignore[arg-type]  # a cgroup's field
+            for which in ("ctl", "limit")
+            for end in (CgroupEnd.FOREIGN, CgroupEnd.MISSING_UNKNOWN, CgroupEnd.NONE)
+        ),
+        pytest.param(replace(GONE, uid=None), "uid", id="isolated and no uid known"),
+        pytest.param(replace(GONE, uid_left=None), "listed", id="its uid was not looked for"),
+        pytest.param(
+            replace(BY_CGROUP, containment=Containment.LEADER_ONLY), "leader", id="leader only"
+        ),
+        pytest.param(replace(BY_CGROUP, containment=None), "leader", id="no containment known"),
+    ],
+)
+def test_what_is_not_known_is_no_proof(readings: Readings, why: str) -> None:
+    proof = judge(readings)
+
+    assert isinstance(proof, Unproven), proof
+    assert why in proof.why
+
+
+@pytest.mark.parametrize(
+    ("began", "last", "proven"),
+    [
+        pytest.param(101, 100, True, id="it began after the last reading"),
+        pytest.param(100, 100, False, id="it began at the last reading"),
+        pytest.param(99, 100, False, id="it began before the last reading: two machines"),
+        pytest.param(None, 100, False, id="when it began is not known"),
+        pytest.param(101, None, False, id="there was no reading"),
+    ],
+)
+def test_another_boot_is_proof_only_when_it_began_later(
+    began: int | None, last: int | None, proven: bool
+) -> None:
+    proof = judge(REBOOTED, boot_began_at_ms=began, last_reading_at_ms=last)
+
+    assert isinstance(proof, Proven if proven else Unproven)
+
+
+@pytest.mark.parametrize("field", ["boot_id", "recorded_boot_id"])
+def test_a_boot_that_is_not_known_is_no_other_boot(field: str) -> None:
+    readings = replace(REBOOTED, **{field: ""})  # type: ignore[arg-type]  # a text field
+
+    assert isinstance(judge(readings, boot_began_at_ms=2, last_reading_at_ms=1), Unproven)
+
+
+def test_a_later_boot_proves_nothing_of_what_is_not_closed() -> None:
+    readings = replace(REBOOTED, closed=False)
+
+    assert isinstance(judge(readings, boot_began_at_ms=2, last_reading_at_ms=1), Unproven)
+
+
+ANY = st.builds(
+    Readings,
+    generation=st.just(1),
+    closed=st.booleans(),
+    launched=st.booleans(),
+    recorded=st.booleans(),
+    boot_id=st.sampled_from(["", "a", "b"]),
+    recorded_boot_id=st.sampled_from(["", "a", "b"]),
+    containment=st.sampled_from([None, *Containment]),
+    leader=st.sampled_from(Liveliness),
+    init=st.sampled_from(Liveliness),
+    ctl=st.sampled_from(CgroupEnd),
+    limit=st.sampled_from(CgroupEnd),
+    cgroup_inode=st.none(),
+    uid=st.sampled_from([None, 61184]),
+    uid_left=st.sampled_from([None, 0, 3]),
+    how=st.just(""),
+    exit_status=st.none(),
+    read_at_ms=st.just(0),
+)
+
+
+@given(ANY, st.none() | st.integers(0, 2), st.none() | st.integers(0, 2))
+def test_nothing_seen_alive_is_ever_proven(
+    readings: Readings, began: int | None, last: int | None
+) -> None:
+    proof = judge(readings, boot_began_at_ms=began, last_reading_at_ms=last)
+
+    if isinstance(proof, Proven) and readings.boot_id == readings.recorded_boot_id:
+        assert readings.closed
+        assert Liveliness.ALIVE not in {readings.leader, readings.init}
+        assert not readings.uid_left
+    if not readings.closed:
+        assert isinstance(proof, Unproven)
+
+
+def test_a_proof_changes_with_each_single_reading_that_matters() -> None:
+    """Every field of a proven reading is needed: some value of it takes the proof away."""
+    other: dict[str, tuple[object, ...]] = {
+        "closed": (False,),
+        "recorded": (False,),
+        "boot_id": ("other",),
+        "recorded_boot_id": ("other",),
+        "containment": (Containment.LEADER_ONLY,),
+        "leader": tuple(Liveliness),
+        "init": tuple(Liveliness),
+        "ctl": tuple(CgroupEnd),
+        "limit": tuple(CgroupEnd),
+        "uid": (None,),
+        "uid_left": (None, 1),
+        "launched": (False,),
+    }
+    informative = {"generation", "cgroup_inode", "how", "exit_status", "read_at_ms"}
+    assert {field.name for field in fields(Readings)} == other.keys() | informative
+
+    for name, values in other.items():
+        proofs = [judge(replace(GONE, **{name: value})) for value in values]  # type: ignore[arg-type]  # its field
+        assert any(not isinstance(proof, Proven) for proof in proofs), name
+
+
+def test_both_sides_of_every_life_are_judged() -> None:
+    for leader, init in itertools.product(Liveliness, Liveliness):
+        proof = judge(replace(GONE, leader=leader, init=init))
+        alive = Liveliness.ALIVE in {leader, init}
+        told = Liveliness.UNKNOWN not in {leader, init}
+        assert isinstance(proof, Disproven if alive else Proven if told else Unproven)
