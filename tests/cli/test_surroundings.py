@@ -132,7 +132,9 @@ def test_help_fits_into_40_columns(path: list[str], program: Program) -> None:
 def test_a_wide_terminal_gets_the_table(program: Program) -> None:
     argv = [sys.executable, "-m", "wlctl", "config", "show", "--db", "/l", "--no-color"]
 
-    assert at_a_terminal(program, argv, 120)[1].startswith("KEY                VALUE  ORIGIN\n")
+    said = at_a_terminal(program, argv, 120)[1]
+
+    assert said.split("\n")[0].split() == ["KEY", "VALUE", "ORIGIN"]
 
 
 def test_progress_is_shown_on_a_terminal_and_gone_at_the_end(program: Program) -> None:
