@@ -6,7 +6,9 @@ address, a login and the keys to try.
 
 import base64
 import binascii
+import contextlib
 import hashlib
+import itertools
 import os
 import pwd
 import socket
@@ -255,40 +257,55 @@ def _host_key_changed(where: str, what: str) -> HostKeyChanged:
     )
 
 
-def _log_in(ssh: paramiko.Transport, user: str, keys: Sequence[Path], deadlines: Deadlines) -> None:
+def _log_in(
+    ssh: paramiko.Transport, user: str, files: Sequence[Path], deadlines: Deadlines
+) -> None:
     ssh.auth_timeout = deadlines.auth_s
     ends_at_s = time.monotonic() + deadlines.auth_s
     tried = 0
-    for key in _keys(keys):
-        tried += 1
-        try:
-            ssh.auth_publickey(user, key)
-        except (paramiko.SSHException, OSError, EOFError) as error:
+    with _agent_keys() as in_agent:
+        for key in itertools.chain(_file_keys(files), in_agent):
+            tried += 1
+            if _accepts(ssh, user, key):
+                return
             if time.monotonic() >= ends_at_s:
-                raise AuthTimeout(
-                    f"the login as {user} was not done in {deadlines.auth_s:g} s"
-                ) from error
+                raise AuthTimeout(f"the login as {user} was not done in {deadlines.auth_s:g} s")
             if not ssh.is_active():
                 break  # some servers hang up after too many keys
-            continue
-        if ssh.is_authenticated():
-            return
     raise AuthFailed(
-        f"the node takes none of {tried} keys for {user}"
-        if tried
-        else "there is no key to log in with",
+        f"the node takes none of {tried} keys for {user}" if tried else "there is no key to try",
         hint="add wlctl's public key to the login's ~/.ssh/authorized_keys on the node",
     )
 
 
-def _keys(files: Sequence[Path]) -> Iterator[paramiko.PKey]:
+def _accepts(ssh: paramiko.Transport, user: str, key: paramiko.PKey) -> bool:
+    try:
+        ssh.auth_publickey(user, key)
+    except (paramiko.SSHException, OSError, EOFError):
+        return False
+    return ssh.is_authenticated()
+
+
+def _file_keys(files: Sequence[Path]) -> Iterator[paramiko.PKey]:
     for file in files:
         try:
             yield paramiko.PKey.from_path(file)
         except (OSError, ValueError, TypeError, paramiko.SSHException):
             continue  # unreadable, or behind a passphrase: the agent may have it
-    if "SSH_AUTH_SOCK" in os.environ:
-        try:
-            yield from paramiko.Agent().get_keys()
-        except (paramiko.SSHException, OSError):
-            return
+
+
+@contextlib.contextmanager
+def _agent_keys() -> Iterator[Sequence[paramiko.PKey]]:
+    """Hold the agent open while its keys are tried: it signs with them itself."""
+    if "SSH_AUTH_SOCK" not in os.environ:
+        yield ()
+        return
+    try:
+        agent = paramiko.Agent()
+    except (paramiko.SSHException, OSError):
+        yield ()
+        return
+    try:
+        yield agent.get_keys()
+    finally:
+        agent.close()
