@@ -123,6 +123,7 @@ def test_the_bytes_put_together_are_the_canonical_json_of_the_whole(
 
 
 @given(actor=any_text, command=any_text, payload=payloads_of(any_text))
+@example(actor="\ud800", command="", payload={"\ud800": "\udfff"})
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=60)
 def test_no_text_from_outside_makes_an_event_unencodable(
     ledger: Ledger, actor: str, command: str, payload: dict[str, Any]

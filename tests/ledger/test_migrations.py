@@ -248,12 +248,15 @@ class TestAnOlderLedger:
     ) -> None:
         left = path.with_name("ledger.db.backup-0001-20200101T000000Z.partial")
         left.write_bytes(b"half")
+        journal = left.with_name(f"{left.name}-wal")
+        journal.write_bytes(b"its journal")
         others = path.with_name("another.db.backup-0001.partial")
         others.write_bytes(b"not ours")
 
         migrated_by(path, steps(ADDITIVE))
 
         assert not left.exists()
+        assert not journal.exists()
         assert others.exists()
 
     def test_is_still_the_same_for_the_older_program_that_has_it_open(

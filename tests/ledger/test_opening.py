@@ -255,8 +255,8 @@ class TestMakingOne:
         assert not list(path.parent.iterdir())
 
     def test_starts_over_what_a_killed_process_left(self, path: Path) -> None:
-        path.with_name("ledger.db.new").write_bytes(b"half a ledger")
-        path.with_name("ledger.db.new-wal").write_bytes(b"and its journal")
+        path.with_name("ledger.db.partial").write_bytes(b"half a ledger")
+        path.with_name("ledger.db.partial-wal").write_bytes(b"and its journal")
 
         with a_ledger(path) as ledger:
             assert isinstance(verify(ledger), Verified)
@@ -265,7 +265,8 @@ class TestMakingOne:
     def test_waits_for_another_that_makes_one_there_and_no_longer_than_told(
         self, path: Path
     ) -> None:
-        fd = os.open(path.parent, os.O_RDONLY)
+        left = path.with_name("ledger.db.partial")
+        fd = os.open(left, os.O_RDWR | os.O_CREAT)
         try:
             fcntl.flock(fd, fcntl.LOCK_EX)
             with pytest.raises(LedgerBusy):
@@ -278,7 +279,7 @@ class TestMakingOne:
                 )
         finally:
             os.close(fd)
-        assert not list(path.parent.iterdir())
+        assert list(path.parent.iterdir()) == [left]
 
     def test_of_many_at_once_makes_one(self, path: Path) -> None:
         with multiprocessing.get_context("spawn").Pool(4) as pool:

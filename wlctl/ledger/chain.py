@@ -117,7 +117,7 @@ def canonical(value: Json) -> bytes:
     """Encode `value` as RFC 8785 JSON, replacing what JSON cannot say."""
     try:
         return rfc8785.dumps(value)  # nearly always; a copy of everything is only made in need
-    except rfc8785.CanonicalizationError:
+    except ValueError:  # also when a key is no Unicode
         return rfc8785.dumps(_encodable(value))
 
 

@@ -1,15 +1,18 @@
 """How a file beside the ledger comes into being: whole or not at all, and its owner's alone."""
 
 import contextlib
+import errno
 import fcntl
 import glob
 import os
 from collections.abc import Iterator
 from pathlib import Path
 
-from wlctl.errors import InvalidFile, LedgerBusy, LedgerExists
+from wlctl.errors import InvalidFile, LedgerBusy, LedgerDiskFull, LedgerExists
 
 PARTIAL = ".partial"
+SIDE_FILES = ("-journal", "-wal", "-shm")
+"""What SQLite puts beside a file while somebody has it open."""
 
 
 @contextlib.contextmanager
@@ -19,6 +22,7 @@ def appearing(target: Path) -> Iterator[Path]:
     Raises:
         LedgerExists: Something is there already.
         LedgerBusy: Another process is making the same file.
+        LedgerDiskFull: There is no room for it.
         InvalidFile: It cannot be made there.
     """
     if os.path.lexists(target):
@@ -30,9 +34,11 @@ def appearing(target: Path) -> Iterator[Path]:
                 yield partial
                 partial.rename(target)
             finally:
-                partial.unlink(missing_ok=True)
+                _remove(partial)
         sync_directory(target.parent)
     except OSError as error:
+        if error.errno in {errno.ENOSPC, errno.EDQUOT}:
+            raise LedgerDiskFull(f"no room for {target}", hint="make room") from error
         raise InvalidFile(f"{target} cannot be written: {error.strerror}") from error
 
 
@@ -40,7 +46,7 @@ def drop_unfinished(directory: Path, prefix: str) -> None:
     """Remove what killed processes left in `directory` of files whose name begins so."""
     for partial in directory.glob(f"{glob.escape(prefix)}*{PARTIAL}"):
         with contextlib.suppress(LedgerBusy), _kept_alone(partial):
-            partial.unlink()
+            _remove(partial)
 
 
 def sync_directory(directory: Path) -> None:
@@ -64,6 +70,8 @@ def _kept_alone(partial: Path) -> Iterator[None]:
         if not _is_mine(fd, partial):
             name = partial.name.removesuffix(PARTIAL)
             raise LedgerBusy(f"another process is making {name}", hint="try again in a moment")
+        for suffix in SIDE_FILES:  # or SQLite would replay them into the new file
+            partial.with_name(partial.name + suffix).unlink(missing_ok=True)
         os.fchmod(fd, 0o600)
         os.ftruncate(fd, 0)
         yield
@@ -78,3 +86,8 @@ def _is_mine(fd: int, partial: Path) -> bool:
         return os.path.samestat(os.fstat(fd), partial.stat())
     except (BlockingIOError, FileNotFoundError):
         return False
+
+
+def _remove(partial: Path) -> None:
+    for suffix in ("", *SIDE_FILES):
+        partial.with_name(partial.name + suffix).unlink(missing_ok=True)

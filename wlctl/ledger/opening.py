@@ -1,19 +1,15 @@
 """How a ledger is opened, brought up to this program's version, and, once, made."""
 
-import errno
-import fcntl
 import os
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 from sqlalchemy import insert, select
 
-from wlctl.errors import LedgerBusy, LedgerDamaged, LedgerDiskFull, LedgerExists, LedgerPermissions
+from wlctl.errors import LedgerBusy, LedgerDamaged, LedgerExists
 from wlctl.ledger import backup, chain, migrate, site
 from wlctl.ledger.backend import Backend
-from wlctl.ledger.files import drop_unfinished, sync_directory
+from wlctl.ledger.files import SIDE_FILES, appearing, drop_unfinished
 from wlctl.ledger.migrate import SHIPPED, Migrated, Migrations
 from wlctl.ledger.schema import installation as installation_table
 from wlctl.ledger.sqlite import BUSY_TIMEOUT_S, Sqlite
@@ -94,27 +90,24 @@ def create_ledger(
     Raises:
         LedgerExists: Something is there already, be it the journal of a ledger that is gone.
         NoLedger: Its directory is not there.
-        LedgerPermissions: Its directory cannot be written.
+        InvalidFile: Its directory cannot be written.
+        LedgerDiskFull: There is no room for it.
         LedgerOnNetwork: It would lie where SQLite's locks do not hold.
     """
-    _check_free(path)
     path = Path(os.path.realpath(path.parent), path.name)
     site.check_directory(path.parent)
-    unfinished = path.with_name(f"{path.name}.new")
-    with _alone_in(path.parent, busy_timeout_s):
-        _check_free(path)
+    deadline = time.monotonic() + busy_timeout_s
+    while True:
         try:
-            _remove(unfinished)  # of one that was killed here
-            try:
-                _make(unfinished, installation, now_ms, author, migrations)
-                unfinished.rename(path)
-                sync_directory(path.parent)
-            finally:
-                _remove(unfinished)
-        except OSError as error:
-            message = f"no ledger can be made in {path.parent}: {error.strerror}"
-            full = error.errno in {errno.ENOSPC, errno.EDQUOT}
-            raise (LedgerDiskFull if full else LedgerPermissions)(message) from error
+            _check_free(path)
+            with appearing(path) as new:
+                _make(new, installation, now_ms, author, migrations)
+        except LedgerBusy:  # another one makes it
+            if time.monotonic() >= deadline:
+                raise
+            time.sleep(POLL_S)
+        else:
+            break
     return open_ledger(
         path,
         now_ms=now_ms,
@@ -127,7 +120,6 @@ def create_ledger(
 def _make(
     path: Path, installation: InstallationId, now_ms: int, author: Author, migrations: Migrations
 ) -> None:
-    os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY | os.O_CLOEXEC, 0o600))
     backend = Sqlite(path)
     try:
         with failures_said(backend):
@@ -181,40 +173,13 @@ def _opened(backend: Backend) -> Ledger:
 
 
 def _check_free(path: Path) -> None:
+    """Make sure that neither a ledger nor the journal of one that is gone lies at `path`."""
     if os.path.lexists(path):
         raise LedgerExists(f"{path} is already there", hint="`wlctl ledger check` looks at it")
-    for suffix in ("-wal", "-journal"):
+    for suffix in SIDE_FILES:
         journal = path.with_name(path.name + suffix)
         if os.path.lexists(journal):  # SQLite would replay it into the new ledger
             raise LedgerExists(
                 f"{journal} of an earlier ledger is still there",
                 hint="if that ledger is gone for good, move the file away",
             )
-
-
-@contextmanager
-def _alone_in(directory: Path, timeout_s: float) -> Iterator[None]:
-    """Be the only one who makes a ledger in `directory`; its own lock leaves no file behind."""
-    try:
-        fd = os.open(directory, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-    except OSError as error:
-        raise LedgerPermissions(f"{directory} cannot be read: {error.strerror}") from error
-    try:
-        deadline = time.monotonic() + timeout_s
-        while True:
-            try:
-                fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except BlockingIOError as error:
-                if time.monotonic() >= deadline:
-                    raise LedgerBusy(f"another wlctl is making a ledger in {directory}") from error
-                time.sleep(POLL_S)
-            else:
-                break
-        yield
-    finally:
-        os.close(fd)
-
-
-def _remove(path: Path) -> None:
-    for suffix in ("", "-wal", "-shm", "-journal"):
-        path.with_name(path.name + suffix).unlink(missing_ok=True)

@@ -168,6 +168,7 @@ class Sqlite:
         """See `Backend.copy_to`."""
         with appearing(target) as partial, contextlib.closing(self.connect()) as source:
             with contextlib.closing(Sqlite(partial).connect()) as copy:
+                copy.execute("PRAGMA journal_mode = OFF")  # an unfinished copy is thrown away
                 try:
                     source.backup(copy)  # at once: in portions it starts over at every write
                 except sqlite3.OperationalError as error:
