@@ -1,7 +1,8 @@
 """Verifying: in which order, with which code, and that nothing which was touched is kept."""
 
 import os
-from collections.abc import Callable, Iterable
+import socket
+from collections.abc import Callable, Iterable, Iterator
 from itertools import chain
 from pathlib import Path
 
@@ -253,6 +254,17 @@ def _pipe(package: Path) -> None:
     os.mkfifo(package / "data/x")
 
 
+def _socket(package: Path) -> None:
+    (package / "data/x").unlink()
+    here = Path.cwd()
+    os.chdir(package / "data")  # the path of a socket must be short
+    try:
+        with socket.socket(socket.AF_UNIX) as listener:
+            listener.bind("x")
+    finally:
+        os.chdir(here)
+
+
 def _directory(package: Path) -> None:
     (package / "data/x").unlink()
     (package / "data/x").mkdir()
@@ -273,6 +285,7 @@ def _other_sheet(package: Path) -> None:
         _link_inside,
         _link_on_the_way,
         _pipe,
+        _socket,
         _directory,
         _other_sheet,
     ],
@@ -284,6 +297,14 @@ def test_a_file_that_was_touched_is_tampered(spoil: Callable[[Path], None], pack
         verify(package, a_trust("ann"))
     with pytest.raises(FileTampered):
         check_files(package)
+
+
+def test_a_file_of_another_size_is_not_even_read(package: Path, store: Store) -> None:
+    with (package / "data/x").open("wb") as stream:
+        stream.truncate(2**40)
+
+    with pytest.raises(FileTampered, match="has 1099511627776 bytes, the manifest states 3"):
+        verify(package, a_trust("ann"), store)
 
 
 def test_a_file_that_is_gone_is_missing(package: Path) -> None:
@@ -322,12 +343,20 @@ class Meddled(Store):
     def __init__(self, root: Path, meddle: Callable[[], None]) -> None:
         super().__init__(root)
         self._meddle = meddle
+        self.longest_bytes = 0
 
     def put(self, sha256: str, chunks: Iterable[bytes]) -> None:
         rest = iter(chunks)
         first = next(rest, b"")
         self._meddle()
-        super().put(sha256, chain([first], rest))
+        super().put(sha256, self._counted(chain([first], rest)))
+
+    def _counted(self, chunks: Iterable[bytes]) -> Iterator[bytes]:
+        seen_bytes = 0
+        for chunk in chunks:
+            seen_bytes += len(chunk)
+            self.longest_bytes = max(self.longest_bytes, seen_bytes)
+            yield chunk
 
 
 @pytest.mark.parametrize(
@@ -355,6 +384,7 @@ def test_a_file_that_changes_while_it_is_read_is_tampered(after: bytes, tmp_path
 
     [big] = [file for file in stated.files if file.path == "big"]
     assert not store.verify(big.sha256)
+    assert store.longest_bytes <= big.size_bytes
     assert list((tmp_path / "store" / "tmp").iterdir()) == []
 
 

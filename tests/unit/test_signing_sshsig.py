@@ -138,6 +138,7 @@ def test_no_bit_of_a_signature_can_change(signer: signing.PrivateKey) -> None:
         pytest.param(lambda text: text[: len(text) // 2], id="cut in the middle"),
         pytest.param(lambda text: text.replace("U1NIU0lH", "U1NIU0l"), id="a letter missing"),
         pytest.param(lambda text: text.replace("U1NIU0lH", "!!!!"), id="no base64"),
+        pytest.param(lambda text: text.replace("U1NIU0lH", "U1NIU0lH*"), id="a letter too many"),
         pytest.param(lambda text: text.replace("SSH SIGNATURE", "PGP SIGNATURE"), id="another"),
         pytest.param(lambda text: text + text, id="two of them"),
         pytest.param(lambda text: "é" + text, id="no ASCII"),

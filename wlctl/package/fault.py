@@ -45,9 +45,9 @@ def quoted(value: object, limit: int = _SHOWN_CHARACTERS) -> str:
 
 
 def nearest(name: str, known: Iterable[str]) -> str:
-    """Name the one of `known` that was most likely meant, or list them all."""
-    names = sorted(known)
-    close = difflib.get_close_matches(name, names, n=1)
+    """Name the one of `known` that was most likely meant, in whatever case, or list them all."""
+    by_folded = {one.casefold(): one for one in sorted(known)}
+    close = difflib.get_close_matches(name.casefold(), by_folded, n=1)
     if close:
-        return f"did you mean {close[0]}?"
-    return f"known here: {', '.join(names)}"
+        return f"did you mean {by_folded[close[0]]}?"
+    return f"known here: {', '.join(by_folded.values())}"
