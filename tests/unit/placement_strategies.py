@@ -33,15 +33,10 @@ from wlctl.model.workload import (
 IDS = ("accel.cuda", "accel.rocm", "device.serial", "device.serial.front", "runtime.python")
 NAMES = tuple(map(NodeName, "abcde"))
 _STATES = (*(CapabilityState.AVAILABLE,) * 4, *list(CapabilityState)[1:])
-_VALUES = (1, 2, 2.5, True, "3.9", "3.11", ("x", "y"))
-
-
-def _attrs(**attrs: AttrValue) -> dict[str, AttrValue]:
-    return attrs
-
+_VALUES: tuple[AttrValue, ...] = (1, 2, 2.5, True, "3.9", "3.11", ("x", "y"))
 
 _CAPABILITIES = [
-    Capability(id_, _attrs(n=value, memory_bytes=size), provenance, state, exclusive)
+    Capability(id_, {"n": value, "memory_bytes": size}, provenance, state, exclusive)
     for id_, value, size, provenance, state, exclusive in product(
         IDS, _VALUES, (1, 3), Provenance, _STATES, (False, False, True)
     )

@@ -465,3 +465,11 @@ def test_and_each_is_told_its_own_value(values: tuple[Any, Any], details: tuple[
 
     for name, text in zip("ab", details, strict=True):
         assert text in reasons(decision, name)[0]
+
+
+def test_a_shared_claim_bars_what_has_since_become_exclusive() -> None:
+    hold = a_hold(claims=(Claim("device.serial", exclusive=False),))
+
+    assert constraints(
+        place(a_workload(needs("device.serial")), a_node("a", device(exclusive=True)), holds=[hold])
+    ) == ["requirements"]

@@ -29,12 +29,14 @@ class Matter:
         found: Slot of a need to the places, in `capabilities`, of what has its id or prefix.
         accelerated: There is an accelerator.
         dev: It is a machine of last resort.
+        exclusive: One of them is for one instance at a time.
     """
 
     capabilities: tuple[Capability, ...]
     found: dict[int, list[int]]
     accelerated: bool
     dev: bool
+    exclusive: bool
 
 
 @dataclass(slots=True, eq=False)
@@ -119,7 +121,11 @@ class Lens:
                 for slot in self._slots[capability.id]:
                     found.setdefault(slot, []).append(place)
             matter = self._matters[prints] = Matter(
-                tuple(needed), found, self._accel in found, self._dev in found
+                capabilities=tuple(needed),
+                found=found,
+                accelerated=self._accel in found,
+                dev=self._dev in found,
+                exclusive=any(capability.exclusive for capability in needed),
             )
         return matter
 

@@ -19,7 +19,7 @@ from wlctl.placement.rules import Offer
 
 MOST_EXACT = 12
 """Exclusive needs up to which every way of giving some up is tried."""
-MOST_STEPS = 5_000_000
+MOST_STEPS = 50_000_000
 """Steps that trying all of them may take; beyond, it is done greedily and said so."""
 
 

@@ -198,10 +198,13 @@ def _free(need: Need, caps: Sequence[Capability], places: list[int], claims: Cla
         return free
     for key, (alone, shared) in claims.items():
         named = [place for place in places if capability_key(caps[place]) == key]
-        # What the node itself reports as taken is what the claim is about.
-        taken = alone + (shared if exclusive else 0) - sum(p not in free for p in named)
-        for place in [place for place in named if place in free][: max(0, taken)]:
-            free.remove(place)
+        # What the node itself reports as taken is what the claims are about, in the first place.
+        named.sort(key=lambda place: (place in free, sort_key(caps[place])))
+        barred = named[alone:]
+        if not exclusive:
+            barred = [p for p in barred if p not in free or caps[p].exclusive]
+        gone = {*named[:alone], *barred[:shared]}
+        free = [place for place in free if place not in gone]
     return free
 
 

@@ -85,7 +85,7 @@ class Survey:
             self._profiles[id(node.capabilities)] = known
         profile, route = known
         if held.claims:
-            route = self._route(profile.matter, self._claims(held))
+            route = self._route(profile.matter, self._claims(held, profile.matter))
         return Offer(node, held, profile, route, retired, self._now_ms)
 
     def holding(self, offer: Offer, held: Held) -> Offer:
@@ -144,8 +144,8 @@ class Survey:
             route = self._routes[key] = find_route(self.ask, matter, claims)
         return route
 
-    def _claims(self, held: Held) -> Claims:
-        """Those that could stand in the way: a shared one only does where a need is exclusive."""
-        if self.ask.exclusive:
+    def _claims(self, held: Held, matter: Matter) -> Claims:
+        """Those that could stand in the way: a shared one only does where one side is exclusive."""
+        if self.ask.exclusive or matter.exclusive:
             return held.claims
         return {key: found for key, found in held.claims.items() if found[0]}
