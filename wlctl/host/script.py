@@ -3,27 +3,27 @@
 from functools import cache
 from pathlib import Path
 
-_ACTIONS = Path(__file__).parent / "actions"
+_DIRECTORY = Path(__file__).parent / "actions"
 
-_GENERATION = ("state", "tools", "process", "sheet", "fence", "spec", "end", "launch")
+_INSTANCE = ("state", "tools", "process", "sheet", "fence", "spec", "end")
 
 _PARTS: dict[str, tuple[str, ...]] = {
     "facts": ("state", "tools", "facts"),
     "offer": ("state", "offer"),
     "receive": ("state", "receive"),
-    "place": (*_GENERATION, "release", "place"),
-    "start": (*_GENERATION, "start"),
-    "stop": ("state", "tools", "process", "sheet", "fence", "spec", "end", "release", "stop"),
+    "place": (*_INSTANCE, "launch", "release", "place"),
+    "start": (*_INSTANCE, "launch", "start"),
+    "stop": (*_INSTANCE, "release", "stop"),
     "status": ("state", "process", "fence", "status"),
     "logs": ("state", "fence", "logs"),
 }
 """Action to the files it is made of, after the prelude, in this order."""
 
-_CARRIED: dict[str, tuple[tuple[str, tuple[str, ...]], ...]] = {
-    "place": (("INIT", ("codec", "init")),),
-    "start": (("INIT", ("codec", "init")),),
-}
-"""Action to the programs it leaves on the node: variable, and the files each is made of."""
+CARRIED: dict[str, tuple[str, ...]] = {"INIT": ("codec", "init")}
+"""Programs that stay on the node: the variable that carries each, and the files it is made of."""
+
+_CARRIERS = frozenset({"place", "start"})
+"""Actions that leave them there."""
 
 ACTIONS = tuple(_PARTS)
 
@@ -34,22 +34,23 @@ def text(action: str) -> bytes:
 
     The closing line comes last, so a text that was cut anywhere is a syntax error and nothing else.
     """
-    carried = [f"{name}={_quoted(_group(parts))}" for name, parts in _CARRIED.get(action, ())]
-    sources = map(_source, ("prelude", "codec", *_PARTS[action]))
-    body = [next(sources), *carried, *sources]
-    return _wrapped(body).encode("ascii")
+    names = sorted(CARRIED) if action in _CARRIERS else []
+    programs = [f"{name}={_quoted(carried(name))}" for name in names]
+    body = [_source("prelude"), *programs, *map(_source, ("codec", *_PARTS[action]))]
+    return _group(body).encode("ascii")
 
 
-def _group(parts: tuple[str, ...]) -> str:
-    return _wrapped([_source(part) for part in parts])
+def carried(name: str) -> str:
+    """Return the program that travels in the variable `name`: one brace group, like an action."""
+    return _group([_source(part) for part in CARRIED[name]])
 
 
-def _wrapped(body: list[str]) -> str:
+def _group(body: list[str]) -> str:
     return "\n".join(["{", *body, "exit", "}", ""])
 
 
 def _source(part: str) -> str:
-    return (_ACTIONS / f"{part}.sh").read_text(encoding="ascii").rstrip("\n")
+    return (_DIRECTORY / f"{part}.sh").read_text(encoding="ascii").rstrip("\n")
 
 
 def _quoted(program: str) -> str:

@@ -71,7 +71,7 @@ rmdir_below() { # DIR: depth first, itself last
 end_cgroup() { # DIR INODE PARENT_INODE -> c: removed, missing, missing-unknown, occupied or foreign
 	if [ ! -d "$1" ]; then
 		inode "${1%/*}"
-		c=missing-unknown
+		c='missing-unknown'
 		# only cgroup v2 has this file, and a parent with its recorded inode is the recorded parent
 		if [ "$i" = "$3" ] && [ -e "${1%/*}/cgroup.events" ]; then c=missing; fi
 		return 0

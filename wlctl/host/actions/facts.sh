@@ -70,7 +70,8 @@ ours() { # -> f_sum: what everything below the cgroup root uses, all installatio
 		for f_p in $pids; do set -- "$@" "/proc/$f_p/smaps_rollup"; done
 		if [ "$#" -gt 0 ]; then
 			IFS=$nl
-			for f_l in $(grep -hs '^Pss:' "$@"); do
+			f_all=$(grep -hs '^Pss:' "$@")
+			for f_l in $f_all; do
 				unset IFS
 				f_l=${f_l#Pss:}
 				field 1 "$f_l"

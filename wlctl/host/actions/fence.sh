@@ -43,17 +43,8 @@ still_ours() { # under the lock: no later operation was accepted meanwhile
 	read_number
 	[ "$have" = "$number" ]
 }
-in_time() { # a request that was on its way for too long does nothing
-	is_number "$deadline" || refuse invalid_request 'deadline is not a number'
-	uptime
-	[ "$t" -le "$deadline" ] || refuse clock "the request arrived $((t - deadline)) ms after its deadline"
-}
 overtaken() { # under the lock: a later operation has the instance; what it removed stays removed
 	if [ -e "$I/departed/$iid" ]; then rm -rf "${D:?}" 2>/dev/null 7>&-; fi
 	out=
 	refuse superseded "operation $have came after $number"
 }
-refuse_departed() {
-	[ ! -e "$I/departed/$iid" ] || refuse superseded "$iid was unloaded from this node"
-}
-refuse_problem() { refuse "${problem%% *}" "${problem#* }"; }

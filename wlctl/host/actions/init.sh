@@ -49,7 +49,7 @@ centiseconds() { # -> t: of this boot
 }
 ended() { # STATUS: over a line made at launch, so that neither a full disk nor a failed fork loses it
 	centiseconds
-	printf '%-62s.\n' "exit $1 ${t#"${t%%[!0]*}"}" 1<>exit
+	printf '%-62s.\n' "exit $1 ${t#"${t%%[!0]*}"}" 1<>./exit
 }
 
 enter() {
@@ -87,7 +87,7 @@ watch() { # until the leader's end is written, or the waiter is gone
 	[ "$tick" = 'read' ] || trap 'exec $ish "$G/init.sh" resume "$G"' EXIT
 	while :; do
 		k=
-		read -r k _ <exit
+		read -r k _ <./exit
 		[ "$k" != exit ] || break
 		if [ -z "$w" ]; then
 			m=
@@ -129,9 +129,12 @@ wait_for_leader() {
 		own && echo 0 2>/dev/null >"$limit/cgroup.procs" || exit 125
 		printf 'leader %s %s .\n' "$o_pid" "$o_start" >>record || exit 125
 		cd work || exit 125
-		ulimit -c 0
-		ulimit -n 4096 2>/dev/null
-		ulimit -u "$nproc" 2>/dev/null || ulimit -p "$nproc" 2>/dev/null
+		# shellcheck disable=SC3045 # every shell has these, under one letter or another
+		{
+			ulimit -c 0
+			ulimit -n 4096
+			ulimit -u "$nproc" || ulimit -p "$nproc"
+		} 2>/dev/null
 		exec 8>&- 9>&- </dev/null >>../out 2>&1
 		case $containment in
 		isolated)

@@ -1,6 +1,15 @@
 # shellcheck shell=sh
 # Starting generation `gen` of instance `iid`: under the lock up to the moment it is on its own.
 # shellcheck disable=SC2154 # the action's parameters, and what the other parts read
+in_time() { # a request that was on its way for too long does nothing
+	is_number "$deadline" || refuse invalid_request 'deadline is not a number'
+	uptime
+	[ "$t" -le "$deadline" ] || refuse clock "the request arrived $((t - deadline)) ms after its deadline"
+}
+refuse_departed() {
+	[ ! -e "$I/departed/$iid" ] || refuse superseded "$iid was unloaded from this node"
+}
+
 blank_exit="                                                              .$nl" # 62 blanks and a mark
 launch_env() { # -> run_dir, data_dir, vars: what the process is given
 	if [ "$s_data" = keep ]; then data_dir=$D/data; else data_dir=$G/data; fi
@@ -170,11 +179,14 @@ prepare_generation() { # everything that must be there, and synced, before anyth
 	where setsid && l_setsid=$w
 	where setpriv && l_setpriv=$w
 	where unshare && l_unshare=$w
-	l_ctl= l_limit= l_ish= l_path=
-	enc "$c_ctl" && l_ctl=$e
-	enc "$c_limit" && l_limit=$e
-	enc "$ish" && l_ish=$e
-	enc "$c_inst" && l_path=$e
+	enc "$c_ctl"
+	l_ctl=$e
+	enc "$c_limit"
+	l_limit=$e
+	enc "$ish"
+	l_ish=$e
+	enc "$c_inst"
+	l_path=$e
 	{
 		made_dir "$run/$short" && mkdir -p "$G/tmp" "$run_dir" "$data_dir" &&
 			{ [ "$uid" = - ] || chown "$uid:$uid" "$G/tmp" "$run_dir" "$data_dir"; } &&

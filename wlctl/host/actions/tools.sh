@@ -12,7 +12,7 @@ where() { # NAME -> w: its absolute path; a standalone busybox shell prefers its
 	unset IFS
 }
 mounts() { # -> cg2 (where cgroup v2 is mounted, or empty), state_fs (type of the state's file system)
-	cg2= state_fs= m_best=
+	cg2='' state_fs='' m_best=''
 	while read -r _ _ _ m_root m_at m_rest; do
 		m_rest=${m_rest#*" - "}
 		case $m_rest in - | '- '*) m_rest=${m_rest#- } ;; esac
@@ -92,7 +92,7 @@ try_tools() {
 	pick_shell
 }
 pick_shell() { # init should wait without forking, which needs `read -t`; dash has none
-	tick=sleep
+	tick='sleep'
 	for t_s in sh bash 'busybox ash'; do
 		t_p=$(command -v "${t_s%% *}") || continue
 		ish=$t_p

@@ -1,0 +1,117 @@
+"""The action texts as texts: shellcheck, and the parts of them that can be asked alone."""
+
+import shutil
+import subprocess
+from pathlib import Path
+from urllib.parse import quote, unquote_to_bytes
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from wlctl.host import script
+
+SHELLS = [("dash",), ("bash",), ("busybox", "ash")]
+
+PARTS = Path(script.__file__).parent / "actions"
+
+NOT_ASKED = (
+    "SC2329",  # a shared part has functions that one of its actions does not call
+    "SC2317",  # and code that one does not reach
+    "SC2034",  # and variables that one does not read
+    "SC2015",  # `A && B || refuse`: that either of them failed is what is meant
+    "SC2016",  # programs that travel as constants stand in single quotes
+)
+
+
+def _shellcheck() -> str:
+    beside = Path(__import__("sys").executable).parent / "shellcheck"
+    return str(beside) if beside.exists() else shutil.which("shellcheck") or "shellcheck"
+
+
+@pytest.mark.parametrize("action", script.ACTIONS)
+def test_shellcheck_finds_nothing_in(action: str, tmp_path: Path) -> None:
+    whole = tmp_path / f"{action}.sh"
+    whole.write_bytes(script.text(action))
+
+    _check(whole)
+
+
+@pytest.mark.parametrize("program", sorted(script.CARRIED))
+def test_shellcheck_finds_nothing_in_what_stays_on_the_node(program: str, tmp_path: Path) -> None:
+    whole = tmp_path / "program.sh"
+    whole.write_text(script.carried(program), encoding="ascii")
+
+    _check(whole)
+
+
+def test_every_part_travels_with_some_action() -> None:
+    travelling = b"".join(script.text(action) for action in script.ACTIONS)
+    travelling += "".join(script.carried(name) for name in script.CARRIED).encode()
+
+    for part in PARTS.glob("*.sh"):
+        assert part.read_bytes().rstrip(b"\n") in travelling, part.name
+
+
+def _check(path: Path) -> None:
+    argv = [_shellcheck(), "-s", "sh", "-e", ",".join(NOT_ASKED), str(path)]
+    done = subprocess.run(argv, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+@pytest.mark.parametrize("shell", SHELLS, ids=lambda argv: argv[0])
+@pytest.mark.parametrize("action", script.ACTIONS)
+def test_every_shell_can_parse(action: str, shell: tuple[str, ...]) -> None:
+    done = subprocess.run(
+        [*shell, "-n"], input=script.text(action), capture_output=True, check=False
+    )
+
+    assert (done.returncode, done.stderr) == (0, b"")
+
+
+def _asks(shell: tuple[str, ...], text: str, data: bytes) -> bytes:
+    """Run one function of the codec over lines, and return what it prints."""
+    codec = (PARTS / "codec.sh").read_text("ascii")
+    program = f"LC_ALL=C\nset -fu\n{codec}\n{text}"
+    done = subprocess.run([*shell, "-c", program], input=data, capture_output=True, check=True)
+    return done.stdout
+
+
+words = st.lists(
+    st.text(st.characters(exclude_characters="\0", exclude_categories=["Cs"]), max_size=12),
+    min_size=1,
+    max_size=20,
+)
+
+
+@pytest.mark.parametrize("shell", SHELLS, ids=lambda argv: argv[0])
+@settings(max_examples=15, deadline=None)
+@given(texts=words)
+def test_what_python_encodes_every_shell_decodes(shell: tuple[str, ...], texts: list[str]) -> None:
+    lines = "".join(f"{quote(text, safe='/:=,@+')}\n" for text in texts).encode()
+
+    got = _asks(shell, 'while IFS= read -r l; do dec "$l" && printf \'%s\\0\' "$d"; done', lines)
+
+    assert got.decode().split("\0")[:-1] == texts
+
+
+@pytest.mark.parametrize("shell", SHELLS, ids=lambda argv: argv[0])
+@settings(max_examples=15, deadline=None)
+@given(texts=words)
+def test_what_a_shell_encodes_python_decodes(shell: tuple[str, ...], texts: list[str]) -> None:
+    rows = [text.replace("\n", "\r") for text in texts]  # a line of input is one text
+
+    got = _asks(
+        shell, 'while IFS= read -r l; do enc "$l"; echo "$e"; done', "\n".join([*rows, ""]).encode()
+    )
+
+    lines = got.decode("ascii").split("\n")[:-1]
+    assert [unquote_to_bytes(line).decode() for line in lines] == rows
+
+
+@pytest.mark.parametrize("shell", SHELLS, ids=lambda argv: argv[0])
+@pytest.mark.parametrize("text", ["%", "%4", "%zz", "%00", "a%", "%%41", "%4%41", "%-1"])
+def test_an_escape_that_is_none_is_not_decoded(shell: tuple[str, ...], text: str) -> None:
+    got = _asks(shell, 'IFS= read -r l; dec "$l" && echo yes || echo no', f"{text}\n".encode())
+
+    assert got == b"no\n"
