@@ -12,7 +12,7 @@ _wlctl() {
         last=$word
         case $word in
             --) return ;;
-            --avoid|--db|--generation|--grace|--host-key|--key|--message|--name|--output|--pin|--port|--prefer|--sign|--tail|--tier|--why|-m|-o) skip=value ;;
+            --avoid|--count|--db|--generation|--grace|--host-key|--key|--message|--name|--output|--pin|--port|--prefer|--sign|--snapshot|--tail|--tier|--where|--why|-m|-o) skip=value ;;
             -*) ;;
             *) case "$at/$word" in
                 /init|/signer|/signer/add|/signer/ls|/package|/package/init|/package/build|/package/sign|/package/verify|/package/show|/package/ls|/doctor|/node|/node/add|/node/ls|/node/probe|/place|/ps|/logs|/stop|/unload|/config|/config/show|/help|/completion) at=$at/$word ;;
@@ -26,6 +26,7 @@ _wlctl() {
             -o|--output) COMPREPLY=($(compgen -W 'table wide json jsonl name' -- "$current")) ;;
             --sign) files=yes ;;
             --key) files=yes ;;
+            --snapshot) files=yes ;;
         esac
     else
         case $at in
@@ -64,7 +65,7 @@ _wlctl() {
             /node/probe) commands='' choices='' files=''
                 options='-h --help --db -o --output -m --message --yes --no-color --debug' ;;
             /place) commands='' choices='' files=yes
-                options='--name --dry-run --pin --prefer --avoid --allow-emulated --start --no-start --refresh --no-refresh --why --all -h --help --db -o --output -m --message --yes --no-color --debug' ;;
+                options='--name --dry-run --pin --prefer --avoid --where --count --allow-emulated --start --no-start --refresh --no-refresh --why --snapshot --all -h --help --db -o --output -m --message --yes --no-color --debug' ;;
             /ps) commands='' choices='' files=''
                 options='-h --help --db -o --output -m --message --yes --no-color --debug' ;;
             /logs) commands='' choices='' files=''

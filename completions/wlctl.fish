@@ -11,7 +11,7 @@ function __wlctl_at -d 'Succeed where exactly these commands were typed'
         switch $word
             case --
                 return 1
-            case --avoid --db --generation --grace --host-key --key --message --name --output --pin --port --prefer --sign --tail --tier --why -m -o
+            case --avoid --count --db --generation --grace --host-key --key --message --name --output --pin --port --prefer --sign --snapshot --tail --tier --where --why -m -o
                 set skip value
             case '-*'
             case '*'
@@ -187,10 +187,13 @@ complete -c wlctl -n "__wlctl_at /place" -l dry-run -d 'Decide, explain and reco
 complete -c wlctl -n "__wlctl_at /place" -l pin -x -d 'This node or none'
 complete -c wlctl -n "__wlctl_at /place" -l prefer -x -d 'Liked, most liked first; repeat'
 complete -c wlctl -n "__wlctl_at /place" -l avoid -x -d 'Taken when nothing else fits; repeat'
+complete -c wlctl -n "__wlctl_at /place" -l where -x -d 'The node must have it: ID, ID[.ATTR]=VALUE, >=, <=, \' in A,B\', \' has VALUE\'; label.K is short for node.label.K; repeat'
+complete -c wlctl -n "__wlctl_at /place" -l count -x -d 'So many copies; above 1 only with --dry-run'
 complete -c wlctl -n "__wlctl_at /place" -l allow-emulated -d 'Emulated variants may be chosen'
 complete -c wlctl -n "__wlctl_at /place" -l start -l no-start -d 'Start it, or only stage it'
 complete -c wlctl -n "__wlctl_at /place" -l refresh -l no-refresh -d 'Look again at nodes whose facts ran out'
 complete -c wlctl -n "__wlctl_at /place" -l why -x -d 'Show all checks of NODE; repeat'
+complete -c wlctl -n "__wlctl_at /place" -l snapshot -r -F -d 'Decide from a saved fleet (`wlctl ledger snapshot`), with --dry-run; the package may be a workload.toml that was never built'
 complete -c wlctl -n "__wlctl_at /place" -l all -d 'List every node, however many there are'
 complete -c wlctl -n "__wlctl_at /place" -s h -l help -d 'Show this text'
 complete -c wlctl -n "__wlctl_at /place" -l db -r -F -d 'The ledger'

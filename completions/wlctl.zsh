@@ -9,7 +9,7 @@ _wlctl() {
         last=$word
         case $word in
             --) return 1 ;;
-            --avoid|--db|--generation|--grace|--host-key|--key|--message|--name|--output|--pin|--port|--prefer|--sign|--tail|--tier|--why|-m|-o) skip=value ;;
+            --avoid|--count|--db|--generation|--grace|--host-key|--key|--message|--name|--output|--pin|--port|--prefer|--sign|--snapshot|--tail|--tier|--where|--why|-m|-o) skip=value ;;
             -*) ;;
             *) case "$at/$word" in
                 /init|/signer|/signer/add|/signer/ls|/package|/package/init|/package/build|/package/sign|/package/verify|/package/show|/package/ls|/doctor|/node|/node/add|/node/ls|/node/probe|/place|/ps|/logs|/stop|/unload|/config|/config/show|/help|/completion) at=$at/$word ;;
@@ -26,6 +26,7 @@ _wlctl() {
             -o|--output) choices=(table wide json jsonl name) ;;
             --sign) files=yes ;;
             --key) files=yes ;;
+            --snapshot) files=yes ;;
         esac
         if [[ -n $files ]]; then _files; elif (( $#choices )); then compadd -a choices; fi
         return
@@ -322,12 +323,15 @@ _wlctl() {
                 '--pin:This node or none'
                 '--prefer:Liked, most liked first; repeat'
                 '--avoid:Taken when nothing else fits; repeat'
+                '--where:The node must have it: ID, ID[.ATTR]=VALUE, >=, <=, '\'' in A,B'\'', '\'' has VALUE'\''; label.K is short for node.label.K; repeat'
+                '--count:So many copies; above 1 only with --dry-run'
                 '--allow-emulated:Emulated variants may be chosen'
                 '--start:Start it, or only stage it'
                 '--no-start:Start it, or only stage it'
                 '--refresh:Look again at nodes whose facts ran out'
                 '--no-refresh:Look again at nodes whose facts ran out'
                 '--why:Show all checks of NODE; repeat'
+                '--snapshot:Decide from a saved fleet (`wlctl ledger snapshot`), with --dry-run; the package may be a workload.toml that was never built'
                 '--all:List every node, however many there are'
                 '-h:Show this text'
                 '--help:Show this text'
