@@ -81,6 +81,15 @@ def test_a_revocation_can_name_the_signer_of_an_admitted_package(setting: Settin
     assert fingerprint in admit(setting, setting.package).spec.revocable_refs
 
 
+def test_a_description_that_changed_after_the_build_is_told_of(setting: Setting) -> None:
+    assert not admit(setting, setting.package, record=True).is_stale
+    path = setting.package / "workload.toml"
+    path.write_text(path.read_text().replace("256MiB", "512MiB"))
+
+    assert admit(setting, setting.package).is_stale
+    assert not admit(setting, "web@1.0.0").is_stale
+
+
 def test_the_store_is_its_owners_alone(setting: Setting) -> None:
     admit(setting, setting.package)
 

@@ -51,6 +51,7 @@ class Admitted:
         spec: What decisions need to know.
         signers: Names of those whose signatures were accepted, ascending; never empty.
         signatures: Theirs, in the same order.
+        is_stale: The directory's `workload.toml` says something else by now.
     """
 
     spec: WorkloadSpec
@@ -59,6 +60,7 @@ class Admitted:
     signatures: tuple[str, ...]
     variants: tuple[AdmittedVariant, ...]
     store: Store
+    is_stale: bool
 
     @property
     def package_id(self) -> PackageId:
@@ -209,10 +211,9 @@ def admit(rt: Runtime, package: Path) -> Admitted:
     words = str(package)
     looks_stored = _NAME_VERSION.fullmatch(words) or _ID_PREFIX.fullmatch(words)
     if looks_stored and not package.is_dir():
-        verified = _verify_stored(rt, words, trust, store)
-    else:
-        verified = verify.verify(package, trust, store)
-    return _admitted(verified, store)
+        return _admitted(_verify_stored(rt, words, trust, store), store, is_stale=False)
+    verified = verify.verify(package, trust, store)
+    return _admitted(verified, store, is_stale=is_stale(package, verified.manifest))
 
 
 def record(tx: "WriteTx", admitted: Admitted) -> None:
@@ -262,7 +263,7 @@ def _find(rt: Runtime, words: str) -> "StoredPackage":
     return found[0]
 
 
-def _admitted(verified: Verified, store: Store) -> Admitted:
+def _admitted(verified: Verified, store: Store, *, is_stale: bool) -> Admitted:
     stated = verified.manifest
     fingerprints = [signer.fingerprint for signer in verified.signers]
     variants: list[AdmittedVariant] = []
@@ -277,6 +278,7 @@ def _admitted(verified: Verified, store: Store) -> Admitted:
         signatures=verified.signatures,
         variants=tuple(variants),
         store=store,
+        is_stale=is_stale,
     )
 
 

@@ -94,7 +94,7 @@ class Store:
                 os.fchmod(file, 0o444)
                 os.fsync(file)
                 (temporary / sha256).rename(self.path_of(sha256))
-        _sync_directory(self._root)
+                _sync_directory(self._root)
 
 
 @contextmanager
