@@ -34,10 +34,11 @@ class Locks:
             return True
 
     def unlock(self, scope: str) -> None:
-        """Give the lock of `scope` back."""
+        """Give the lock of `scope` back, if it was not given back with all others."""
         with self._guard:
-            self._held.remove(scope)
-            self._set(fcntl.F_UNLCK, scope)
+            if scope in self._held:
+                self._held.remove(scope)
+                self._set(fcntl.F_UNLCK, scope)
 
     def close(self) -> None:
         """Give everything back."""
