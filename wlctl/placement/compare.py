@@ -5,6 +5,7 @@ from collections.abc import Mapping
 
 from wlctl.model.facts import AttrValue
 from wlctl.model.workload import Op, Predicate
+from wlctl.placement.text import KIB, size
 from wlctl.placement.text import value as written
 
 # ASCII digits only: \d would take those of every script.
@@ -39,7 +40,7 @@ def shortfall(predicate: Predicate, found: AttrValue | None) -> str:
     needs = f"needs {phrase(predicate)}"
     if found is None:
         return f"no attribute {written(predicate.attr)}, {needs}"
-    text = f"{written(predicate.attr)} is {written(found)}, {needs}"
+    text = f"{written(predicate.attr)} is {_amount(predicate.attr, found)}, {needs}"
     if predicate.op is Op.HAS and not isinstance(found, tuple):
         return f"{text}: {_noun(found)} is not a list"
     ordered = predicate.op in (Op.GTE, Op.LTE)
@@ -52,7 +53,15 @@ def shortfall(predicate: Predicate, found: AttrValue | None) -> str:
 
 def phrase(predicate: Predicate) -> str:
     """Write a predicate as people do: `version >= 3.11`."""
-    return f"{written(predicate.attr)} {_SIGNS[predicate.op]} {written(predicate.value)}"
+    value = _amount(predicate.attr, predicate.value)
+    return f"{written(predicate.attr)} {_SIGNS[predicate.op]} {value}"
+
+
+def _amount(attr: str, found: AttrValue) -> str:
+    """Write bytes with their unit where that is exact, and anything else as it is."""
+    if attr.endswith("_bytes") and type(found) is int and found > 0 and found % KIB == 0:
+        return size(found)
+    return written(found)
 
 
 def is_number(found: object) -> bool:

@@ -3,7 +3,8 @@
 import re
 from functools import lru_cache
 
-_UNITS = ((1 << 40, "TiB"), (1 << 30, "GiB"), (1 << 20, "MiB"), (1 << 10, "KiB"))
+KIB = 1 << 10
+_UNITS = ((KIB**4, "TiB"), (KIB**3, "GiB"), (KIB**2, "MiB"), (KIB, "KiB"))
 _SPANS = ((86_400_000, "d"), (3_600_000, "h"), (60_000, "m"), (1_000, "s"))
 _LONGEST = 80
 _WIDEST_BITS = 256
