@@ -11,6 +11,7 @@ import pytest
 from wlctl.cli import render
 from wlctl.cli.options import Session
 from wlctl.cli.streams import Streams
+from wlctl.errors import UsageError
 from wlctl.model.event import Json
 
 
@@ -202,6 +203,64 @@ def test_rows_are_asked_for_only_while_somebody_reads(
     render.rows(session, "wlctl.test/1", columns("name"), endless())
 
     assert len(asked) == 4
+
+
+class Watched(StringIO):
+    """A stream that remembers what had arrived each time it was flushed."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.seen: list[str] = []
+
+    def flush(self) -> None:
+        if not self.closed:
+            self.seen.append(self.getvalue())
+
+
+@pytest.mark.parametrize(
+    ("output", "printed"),
+    [
+        pytest.param(
+            "table",
+            ["NAME  N\n", "elm   1\n", "oak-of-the-north  2\n", "elm               3\n"],
+            id="a table, as wide as its widest cell so far",
+        ),
+        pytest.param("name", ["elm\n", "oak-of-the-north\n", "elm\n"], id="names"),
+        pytest.param(
+            "jsonl",
+            [
+                '{"schema": "wlctl.test/1", "name": "elm", "n": 1}\n',
+                '{"schema": "wlctl.test/1", "name": "oak-of-the-north", "n": 2}\n',
+                '{"schema": "wlctl.test/1", "name": "elm", "n": 3}\n',
+            ],
+            id="lines of json",
+        ),
+    ],
+)
+def test_what_is_followed_is_printed_as_it_comes(
+    output: str, printed: list[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path))
+    out = Watched()
+    session = Session([], Streams(out, StringIO()))
+    session.given["output"] = output
+    names = ["elm", "oak-of-the-north", "elm"]
+    rows: list[Row] = [{"name": name, "n": n} for n, name in enumerate(names, 1)]
+
+    render.follow(session, "wlctl.test/1", columns("name", "n"), rows)
+
+    assert out.seen == ["".join(printed[: n + 1]) for n in range(len(printed))]
+
+
+def test_what_is_followed_cannot_be_one_json_document(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path))
+    session = Session([], Streams(StringIO(), StringIO()))
+    session.given["output"] = "json"
+
+    with pytest.raises(UsageError):
+        render.follow(session, "wlctl.test/1", columns("name"), [])
 
 
 @pytest.mark.parametrize(

@@ -9,6 +9,7 @@ from typing import Generic, TypeVar
 
 from wlctl.cli.escape import visible, visible_json
 from wlctl.cli.options import Output, Session
+from wlctl.errors import UsageError
 from wlctl.model.event import Json
 
 T = TypeVar("T")
@@ -59,10 +60,42 @@ def rows(session: Session, schema: str, columns: Sequence[Column[T]], items: Ite
             for item in _while_read(session, items):
                 session.streams.data(f"{visible(_plain(columns[0].value(item)))}\n")
         case Output.TABLE | Output.WIDE:
-            wide = session.output is Output.WIDE
-            shown = [c for c in columns if c.title and (wide or not c.wide)]
+            shown = _shown(session, columns)
             cells = [[c.shown(item) for c in shown] for item in items]
             _print_table(session, [c.title for c in shown], cells)
+
+
+def follow(session: Session, schema: str, columns: Sequence[Column[T]], items: Iterable[T]) -> None:
+    """Print a list that has no end, each item as it comes, until nobody reads any more.
+
+    Args:
+        session: Says the format.
+        schema: Name and version, of each line.
+        columns: Never empty.
+        items: Asked for one more only when the one before has been read or printed.
+
+    Raises:
+        UsageError: The format is json, which is one document and so has an end.
+    """
+    output = session.output
+    if output is Output.JSON:
+        raise UsageError("a list without an end is no json document", hint="follow with -o jsonl")
+    shown = _shown(session, columns)
+    widths = [_width(column.title) for column in shown]
+    if output in (Output.TABLE, Output.WIDE):
+        session.streams.data(f"{GAP.join(column.title for column in shown)}\n", now=True)
+    for item in _while_read(session, items):
+        match output:
+            case Output.JSONL:
+                line = _json_text(session, {"schema": schema, **_record(columns, item)})
+            case Output.NAME:
+                line = visible(_plain(columns[0].value(item)))
+            case _:
+                cells = [column.shown(item) for column in shown]
+                # The widest so far: a column moves once for a long cell, and then stays.
+                widths = [max(old, _width(c)) for old, c in zip(widths, cells, strict=True)]
+                line = _aligned(cells, widths)
+        session.streams.data(f"{line}\n", now=True)
 
 
 def document(
@@ -99,10 +132,18 @@ def _record(columns: Sequence[Column[T]], item: T) -> dict[str, Json]:
     return {column.key: column.value(item) for column in columns}
 
 
+def _shown(session: Session, columns: Sequence[Column[T]]) -> list[Column[T]]:
+    wide = session.output is Output.WIDE
+    return [column for column in columns if column.title and (wide or not column.wide)]
+
+
 def _print_json(session: Session, value: Json, *, indent: int | None = None) -> None:
+    session.streams.data(f"{_json_text(session, value, indent=indent)}\n")
+
+
+def _json_text(session: Session, value: Json, *, indent: int | None = None) -> str:
     text = json.dumps(value, ensure_ascii=False, indent=indent, allow_nan=False)
-    ascii_only = not session.streams.out_is_unicode
-    session.streams.data(f"{visible_json(text, ascii_only=ascii_only)}\n")
+    return visible_json(text, ascii_only=not session.streams.out_is_unicode)
 
 
 def _while_read(session: Session, items: Iterable[T]) -> Iterable[T]:
@@ -135,11 +176,15 @@ def _print_table(session: Session, titles: list[str], cells: list[list[str]]) ->
         _print_blocks(session, titles, cells)
         return
     for position, row in enumerate([titles, *cells]):
-        padded = [
-            cell + " " * (width - _width(cell)) for cell, width in zip(row, widths, strict=True)
-        ]
-        line = GAP.join(padded).rstrip()
+        line = _aligned(row, widths)
         session.streams.data(f"{line if position else _bold(session, line)}\n")
+
+
+def _aligned(cells: list[str], widths: list[int]) -> str:
+    padded = [
+        cell + " " * (width - _width(cell)) for cell, width in zip(cells, widths, strict=True)
+    ]
+    return GAP.join(padded).rstrip()
 
 
 def _print_blocks(session: Session, titles: list[str], cells: list[list[str]]) -> None:
