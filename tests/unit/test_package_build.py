@@ -311,12 +311,34 @@ def test_a_directory_of_wlctls_that_leads_out_is_refused(name: str, tmp_path: Pa
 
 @pytest.mark.parametrize("path", ["sheets/budget.ods", "signatures/mine.sig"])
 def test_a_file_that_somebody_else_put_there_is_not_removed(path: str, tmp_path: Path) -> None:
-    package = a_package(tmp_path, files={path: b"precious"})
+    build(a_package(tmp_path))
+    package = a_package(tmp_path, with_line('version = "2"'), {path: b"precious"})
+    before = {path: path.read_bytes() for path in package.rglob("*") if path.is_file()}
 
     with pytest.raises(InvalidFile, match="is not wlctl's own"):
         build(package)
 
-    assert (package / path).read_bytes() == b"precious"
+    assert {path: path.read_bytes() for path in package.rglob("*") if path.is_file()} == before
+
+
+def test_a_large_sheet_of_a_variant_that_is_gone_is_removed(tmp_path: Path) -> None:
+    files = {f"data/{number:04}": b"" for number in range(1000)}
+    old = '[[variant]]\nname = "old"\nfiles = ["bin/web", "data/"]\n'
+    build(a_package(tmp_path, MINIMAL + old, files))
+    assert (tmp_path / "sheets/old").stat().st_size > 64 * 1024
+
+    build(a_package(tmp_path))
+
+    assert [path.name for path in (tmp_path / "sheets").iterdir()] == ["any"]
+
+
+def test_what_a_killed_build_left_is_removed(tmp_path: Path) -> None:
+    (tmp_path / "sheets").mkdir()
+    (tmp_path / "sheets" / ".wlctl-new").write_text("half of a sh")
+
+    build(a_package(tmp_path))
+
+    assert [path.name for path in (tmp_path / "sheets").iterdir()] == ["any"]
 
 
 def test_a_manifest_that_is_a_link_is_replaced_and_its_target_stays(tmp_path: Path) -> None:

@@ -1,23 +1,20 @@
 """Make the package out of its directory: find the files, then write sheets and manifest."""
 
-import fcntl
 import hashlib
 import os
 import stat
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from wlctl.errors import FilesUnreadable, InvalidFile
 from wlctl.model.package import Manifest, PackageFile, PackageVariant, Workload
-from wlctl.package import manifest, sheet, tree, words, workload
+from wlctl.package import manifest, own, tree, words, workload
 from wlctl.package.fault import Fault, quoted
 
-_SIGNATURE_START = b"-----BEGIN SSH SIGNATURE-----"
 _MAX_DESCRIPTION_BYTES = 256 * 1024
-_LEFT_OVER_BYTES = 64 * 1024
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +52,7 @@ def build(directory: Path) -> Built:
         InvalidFile: Description and files do not make a package; nothing was written.
         FilesUnreadable: The system does not give or take a file.
     """
-    with _locked(directory) as root, _told(directory):
+    with own.locked(directory) as root, _told(directory):
         described = _describe(directory, root)
         found = [_files_of(root, index, it) for index, it in enumerate(described.variants)]
         variants = tuple(
@@ -66,7 +63,8 @@ def build(directory: Path) -> Built:
         composed = manifest.compose(
             replace(described, variants=variants), [_measured(root, path) for path in paths]
         )
-        return _write(root, composed)
+        left = own.write(root, composed)
+    return Built(composed.manifest, left is not None, left.signatures if left else ())
 
 
 def is_stale(directory: Path, stated: Manifest) -> bool:
@@ -106,11 +104,11 @@ def add_signature(directory: Path, fingerprint: str, armored: str) -> str:
     """
     name = fingerprint.removeprefix("SHA256:").translate(str.maketrans("/+", "_-"))
     with (
-        _locked(directory) as root,
+        own.locked(directory) as root,
         _told(directory),
-        _own_directory(root, manifest.SIGNATURES) as signatures,
+        own.opened_directory(root, manifest.SIGNATURES) as signatures,
     ):
-        _replace(signatures, f"{name}{manifest.SIGNATURE_SUFFIX}", armored.encode())
+        own.replace(signatures, f"{name}{manifest.SIGNATURE_SUFFIX}", armored.encode())
     return f"{manifest.SIGNATURES}/{name}{manifest.SIGNATURE_SUFFIX}"
 
 
@@ -210,98 +208,6 @@ def _measured(root: int, path: str) -> PackageFile:
     # The owner's bit alone: the others depend on the umask of whoever copied the file.
     mode = manifest.EXECUTABLE if before.st_mode & stat.S_IXUSR else manifest.PLAIN
     return PackageFile(path, mode, digest.hexdigest(), size_bytes)
-
-
-def _write(root: int, composed: manifest.Composed) -> Built:
-    """Write the sheets before the manifest: a build cut short never passes for a whole one."""
-    text = composed.manifest.text.encode()
-    is_new = _existing(root, manifest.FILE_NAME, manifest.MAX_MANIFEST_BYTES) != text
-    by_name = {Path(path).name: sheet_text for path, sheet_text in composed.sheets.items()}
-    with _own_directory(root, sheet.DIRECTORY) as sheets:
-        _drop(sheets, sheet.DIRECTORY, sheet.FIRST_LINE.encode(), lambda name: name not in by_name)
-        for name, sheet_text in by_name.items():
-            _replace(sheets, name, sheet_text.encode())
-    dropped: tuple[str, ...] = ()
-    if is_new and tree.mode_of(root, manifest.SIGNATURES) is not None:
-        with _own_directory(root, manifest.SIGNATURES) as signatures:
-            dropped = _drop(signatures, manifest.SIGNATURES, _SIGNATURE_START, _is_signature)
-    _replace(root, manifest.FILE_NAME, text)
-    return Built(composed.manifest, is_new, dropped)
-
-
-def _is_signature(name: str) -> bool:
-    return name.endswith(manifest.SIGNATURE_SUFFIX)
-
-
-def _drop(
-    directory: int, noun: str, start: bytes, is_stale: Callable[[str], bool]
-) -> tuple[str, ...]:
-    """Remove what an earlier build left; only files that begin as wlctl's own begin."""
-    stale = [name for name in sorted(os.listdir(directory)) if is_stale(name)]
-    for name in stale:
-        begins = _existing(directory, name, _LEFT_OVER_BYTES) or b""
-        if not begins.startswith(start) and not name.startswith(manifest.TEMPORARY_PREFIX):
-            raise InvalidFile(
-                f"{noun}/{quoted(name)} is not wlctl's own",
-                hint=f"move it away: {noun} belongs to `package build`",
-            )
-    for name in stale:
-        os.unlink(name, dir_fd=directory)
-    return tuple(stale)
-
-
-def _existing(directory: int, name: str, most_bytes: int) -> bytes | None:
-    try:
-        with tree.opened_file(directory, name) as file:
-            return tree.read_bounded(file, most_bytes)
-    except (FileNotFoundError, tree.NotPlain):
-        return None
-
-
-def _replace(directory: int, name: str, data: bytes) -> None:
-    """Let `name` hold `data`, wholly or not at all, also after a power cut."""
-    if _existing(directory, name, len(data)) == data:
-        return
-    temporary = f"{manifest.TEMPORARY_PREFIX}new"
-    with suppress(FileNotFoundError):
-        os.unlink(temporary, dir_fd=directory)
-    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
-    file = os.open(temporary, flags, 0o666, dir_fd=directory)
-    try:
-        with os.fdopen(file, "wb") as stream:
-            stream.write(data)
-            stream.flush()
-            os.fsync(stream.fileno())
-        os.rename(temporary, name, src_dir_fd=directory, dst_dir_fd=directory)
-    except OSError:
-        os.unlink(temporary, dir_fd=directory)
-        raise
-    os.fsync(directory)
-
-
-@contextmanager
-def _own_directory(root: int, name: str) -> Iterator[int]:
-    with suppress(FileExistsError):
-        os.mkdir(name, 0o777, dir_fd=root)
-    flags = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
-    try:
-        directory = os.open(name, flags, dir_fd=root)
-    except NotADirectoryError as error:
-        raise InvalidFile(
-            f"{name} is not a directory of the package",
-            hint="move it away: wlctl keeps its own files under that name",
-        ) from error
-    try:
-        yield directory
-    finally:
-        os.close(directory)
-
-
-@contextmanager
-def _locked(directory: Path) -> Iterator[int]:
-    with tree.opened(directory) as root:
-        fcntl.flock(root, fcntl.LOCK_EX)
-        yield root
 
 
 @contextmanager
