@@ -14,7 +14,6 @@ from wlctl.placement.shapes import (
     PlacementShape,
     RejectedShape,
     RejectionShape,
-    RelaxationShape,
 )
 from wlctl.placement.text import core_count, count, size, visible
 
@@ -160,7 +159,8 @@ def _answer(doc: Document) -> list[str]:
         return [line for placement in doc["placements"] for line in _placed(placement)]
     asked = doc["options"]["count"]
     if asked > 1:
-        return [f"UNPLACEABLE: {doc['fits']} of {asked} fit; the verdicts are of the next one"]
+        fits = doc["fits"]
+        return [f"UNPLACEABLE: {fits} of {asked} fit; the verdicts are those of copy {fits + 1}"]
     pin = doc["options"]["pin"]
     return ["UNPLACEABLE" if pin is None else f"UNPLACEABLE on the pinned node {visible(pin)}"]
 
@@ -221,30 +221,28 @@ def _nearest(rejected: Sequence[RejectedShape], limit: int | None) -> list[str]:
         return []
     lines = [f"nearest misses, each rejected by one constraint ({len(misses)}):"]
     for node, group in misses[:limit]:
-        changes = "; ".join(one["change"] for one in group["rejections"])
+        changes = "; ".join(dict.fromkeys(one["change"] for one in group["rejections"]))
         lines.append(f"  {visible(node)}: {group['rejections'][0]['constraint']}: {changes}")
     return lines + _rest(len(misses), limit)
 
 
 def _relaxations(doc: Document) -> list[str]:
     found = doc["relaxations"]
-    lines = [f"  {one['terms'][0]}: {_more_nodes(one)}" for one in found["single"]]
+    lines = [f"  {one['terms'][0]}: {count(one['nodes'], 'more node')}" for one in found["single"]]
     if lines:
         lines.insert(0, "without one term, that many more nodes would be eligible:")
     smallest = found["smallest"]
     if smallest is not None:
         fewest = "fewest terms" if found["exact"] else "few terms (search stopped at its bound)"
-        lines.append(f"{fewest} to give up to place it: {' + '.join(smallest['terms'])}")
-        lines.append(f"  then {_more_nodes(smallest)}")
+        lines.append(
+            f"{fewest} to give up to place it: {' + '.join(smallest['terms'])} "
+            f"(then {count(smallest['nodes'], 'node')} would do)"
+        )
     elif doc["outcome"] != "placed" and doc["rejected"]:
         lines.append("no term of the request is to blame: giving any of them up places nothing")
     if doc["outcome"] != "placed" and doc["options"]["pin"] is not None and doc["eligible"]:
         lines.append(f"without the pin it would go to {visible(doc['eligible'][0]['node'])}")
     return lines
-
-
-def _more_nodes(found: RelaxationShape) -> str:
-    return count(found["nodes"], "more node")
 
 
 def _rejected(rejected: Sequence[RejectedShape], limit: int | None) -> list[str]:
