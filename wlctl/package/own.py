@@ -126,8 +126,8 @@ def _left(root: int, *, keep_sheets: frozenset[str], keep_signatures: bool) -> L
 def _names(root: int, name: str) -> list[str]:
     if tree.mode_of(root, name) is None:
         return []
-    with opened_directory(root, name) as inner:
-        return sorted(os.listdir(inner))
+    with opened_directory(root, name) as inner, os.scandir(inner) as entries:
+        return sorted(entry.name for entry in entries)
 
 
 def _check_own(root: int, noun: str, names: list[str], start: bytes) -> None:
