@@ -5,10 +5,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from wlctl.errors import UsageError
-from wlctl.model.facts import AttrValue, Capability
+from wlctl.model.facts import AttrValue, Capability, Provenance
 from wlctl.model.workload import Op, Predicate, Requirement
 from wlctl.placement.where import known_of, parse, resolve
 
+CLAIMED = Provenance.CLAIMED
 KNOWN = known_of(
     [
         (
@@ -17,7 +18,7 @@ KNOWN = known_of(
             Capability("cpu.cores", {"count": 8}),
         ),
         (
-            Capability("node.cgroup", {"controllers": ("cpu", "memory")}),
+            Capability("node.cgroup", {"controllers": ("cpu", "memory"), "root": ()}),
             Capability("cpu.cores", {"count": 4, "online": "0-3"}),
         ),
     ]
@@ -25,13 +26,17 @@ KNOWN = known_of(
 
 
 def wants(id_: str, attr: str, op: Op, value: AttrValue) -> Requirement:
-    return Requirement(id=id_, where=(Predicate(attr, op, value),))
+    return Requirement(id=id_, where=(Predicate(attr, op, value),), min_provenance=CLAIMED)
 
 
 @pytest.mark.parametrize(
     ("text", "meant"),
     [
-        pytest.param("accel.cuda", Requirement(id="accel.cuda"), id="an id alone asks for it"),
+        pytest.param(
+            "accel.cuda",
+            Requirement(id="accel.cuda", min_provenance=CLAIMED),
+            id="an id alone asks for it",
+        ),
         pytest.param(
             "runtime.python.version>=3.11",
             wants("runtime.python", "version", Op.GTE, "3.11"),
@@ -51,6 +56,26 @@ def wants(id_: str, attr: str, op: Op, value: AttrValue) -> Requirement:
             "perf.cpu.single.value<=900",
             wants("perf.cpu.single", "value", Op.LTE, 900),
             id="the value may be named",
+        ),
+        pytest.param(
+            "accel.cuda.memory_bytes>=16GiB",
+            wants("accel.cuda", "memory_bytes", Op.GTE, 16 << 30),
+            id="bytes may have a unit",
+        ),
+        pytest.param(
+            "accel.cuda.memory_bytes in 1024,1KiB,many",
+            wants("accel.cuda", "memory_bytes", Op.IN, (1024, 1024, "many")),
+            id="or none, or be no size",
+        ),
+        pytest.param(
+            "node.cgroup.root=x",
+            wants("node.cgroup", "root", Op.EQ, "x"),
+            id="an example that is an empty list tells nothing",
+        ),
+        pytest.param(
+            "cpu.cores.pinned=true",
+            wants("cpu.cores", "pinned", Op.EQ, True),
+            id="true and false are booleans",
         ),
         pytest.param(
             "label.env=prod",

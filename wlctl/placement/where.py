@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from wlctl.errors import UsageError
-from wlctl.model.facts import AttrValue, Capability, Scalar
+from wlctl.model.facts import AttrValue, Capability, Provenance, Scalar
 from wlctl.model.workload import Op, Predicate, Requirement
 
 LABEL = "label."
@@ -18,6 +18,8 @@ _SPLIT = re.compile(r"(?P<subject>.*?)(?P<op>>=|<=|=|\s+in\s+|\s+has\s+)(?P<valu
 _SUBJECT = re.compile(r"[A-Za-z0-9_-]+(\.[A-Za-z0-9_-]+)*")
 _INTEGER = re.compile(r"-?[0-9]{1,18}")
 _DECIMAL = re.compile(r"-?[0-9]{1,18}\.[0-9]{1,18}")
+_SIZE = re.compile(r"([0-9]{1,15})(KiB|MiB|GiB|TiB)")
+_UNITS = {"KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30, "TiB": 1 << 40}
 _FORMS = "ID, ID[.ATTR]=VALUE, >=, <=, ' in A,B' or ' has VALUE', e.g. runtime.python.version>=3.11"
 
 
@@ -78,10 +80,12 @@ def resolve(where: Where, known: Known) -> Requirement:
     A subject that is the id of a capability, or a node label, means its attribute `value`. In any
     other its last segment is the attribute; one of a single segment is always an id. A value is of
     the type that the attribute has in the fleet, so `3.11` is a version where versions are
-    compared; where nobody has the attribute, what looks like a number is one.
+    compared; where nobody has the attribute, what looks like a number is one. Bytes may have a
+    unit. An operator's condition is met by what is merely claimed, as labels are, whatever
+    provenance the workload asks for.
     """
     if where.op is None:
-        return Requirement(id=where.subject)
+        return Requirement(id=where.subject, min_provenance=Provenance.CLAIMED)
     head, _, last = where.subject.rpartition(".")
     whole = where.subject in known or where.subject.startswith(NODE_LABEL) or not head
     id_, attr = (where.subject, VALUE) if whole else (head, last)
@@ -91,9 +95,17 @@ def resolve(where: Where, known: Known) -> Requirement:
     if where.subject.startswith(NODE_LABEL):
         example = ""  # labels are text, whatever they look like
     words = where.value.split(",") if where.op is Op.IN else [where.value]
-    values = tuple(_scalar(word.strip(), example) for word in words)
+    read = _bytes if attr.endswith("_bytes") else _scalar
+    values = tuple(read(word.strip(), example) for word in words)
     value: AttrValue = values if where.op is Op.IN else values[0]
-    return Requirement(id=id_, where=(Predicate(attr, where.op, value),))
+    return Requirement(
+        id=id_, where=(Predicate(attr, where.op, value),), min_provenance=Provenance.CLAIMED
+    )
+
+
+def _bytes(text: str, example: AttrValue | None) -> Scalar:
+    found = _SIZE.fullmatch(text)
+    return int(found[1]) * _UNITS[found[2]] if found else _scalar(text, example)
 
 
 def _scalar(text: str, example: AttrValue | None) -> Scalar:
