@@ -20,6 +20,8 @@ def visible(text: str) -> str:
 @lru_cache(maxsize=4096)  # what is needed, and what nodes have, is the same for most of a fleet
 def size(count: int) -> str:
     """Write bytes in the largest unit that leaves at least one, exactly or with two decimals."""
+    if count.bit_length() > _WIDEST_BITS:  # what no node has, but may claim
+        return f"{'-' if count < 0 else ''}2^{count.bit_length() - 1} B"
     for unit, name in _UNITS:
         if abs(count) >= unit:
             whole, rest = divmod(count, unit)
