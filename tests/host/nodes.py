@@ -28,6 +28,11 @@ PLAIN_USER = "worker"
 
 DEADLINE_S = 20.0
 
+SUDOERS = f"""
+Defaults use_pty
+{PLAIN_USER} ALL=(root) NOPASSWD: ALL
+"""
+
 _BOOT = r"""
 dir=$1 shell=$2 host=$3
 hostname "$host"
@@ -40,6 +45,10 @@ fi
 if [ -e "$dir/boot_id" ]; then mount --bind "$dir/boot_id" /proc/sys/kernel/random/boot_id; fi
 for file in passwd shadow group sudoers machine-id; do mount --bind "$dir/$file" "/etc/$file"; done
 mount --bind "$dir/varlib" /var/lib
+if [ -n "$4" ]; then
+	mkdir -p /var/lib/wlctl
+	mount -t tmpfs -o "$4" tmpfs /var/lib/wlctl
+fi
 mount --bind "$dir/root" /root
 mount --bind "$dir/home" /home
 mount -t tmpfs -o mode=755 tmpfs /run
@@ -191,6 +200,7 @@ def sshd_nodes(
     login: str = "root",
     delegate: bool = True,
     own_boot_id: bool | None = None,
+    state_options: str = "",
 ) -> Iterator[list[SshdNode]]:
     """Make `count` nodes; everything of them is gone afterwards, whatever happens.
 
@@ -201,6 +211,7 @@ def sshd_nodes(
         own_boot_id: Whether each is a machine of its own. The kernel then lets no plain user have
             namespaces there, because something of `/proc` is covered, as in many containers; so by
             default a plain user's node has this machine's.
+        state_options: Put the state directory on a tmpfs mounted so, e.g. `size=64k`.
     """
     covered = login != "plain" if own_boot_id is None else own_boot_id
     base = Path(tempfile.mkdtemp(prefix="wlctl-nodes-", dir="/var/tmp"))
@@ -215,6 +226,7 @@ def sshd_nodes(
                     *(base, index, client_key, shell, login),
                     delegate=delegate,
                     own_boot_id=covered,
+                    state_options=state_options,
                 )
             )
             made[-1].start()
@@ -239,6 +251,7 @@ def _lay_out(
     *,
     delegate: bool,
     own_boot_id: bool,
+    state_options: str,
 ) -> SshdNode:
     directory = base / f"n{index}"
     for name in ("varlib", "root", "home"):
@@ -269,7 +282,7 @@ def _lay_out(
     _write(
         directory / "group", f"root:x:0:\n{PLAIN_USER}:x:{PLAIN_UID}:\nnogroup:x:65534:\n", 0o644
     )
-    _write(directory / "sudoers", f"{PLAIN_USER} ALL=(root) NOPASSWD: ALL\n", 0o440)
+    _write(directory / "sudoers", SUDOERS, 0o440)
     shutil.copy(client_key.with_suffix(".pub"), directory / "authorized_keys")
     (directory / "authorized_keys").chmod(0o644)
     port = _free_port(host)
@@ -288,7 +301,7 @@ def _lay_out(
     start = [
         *("sh", "-c", 'echo 0 >"$1/cgroup.procs" && shift && exec "$@"', "sh", str(cgroup)),
         *("unshare", "-C", "-m", "-u", "-p", "-i", "-f", "--kill-child=KILL", "--mount-proc"),
-        *("sh", "-ec", boot, "sh", str(directory), shell, f"n{index}"),
+        *("sh", "-ec", boot, "sh", str(directory), shell, f"n{index}", state_options),
     ]
     return SshdNode(address, client_key, directory, cgroup, shell, start)
 

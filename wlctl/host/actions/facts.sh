@@ -84,7 +84,7 @@ ours() { # -> f_sum: what everything below the cgroup root uses, all installatio
 
 network() { # listening TCP ports, hexadecimal as the kernel writes them
 	f_ports=
-	f_lines=$(cat /proc/net/tcp /proc/net/tcp6 2>/dev/null | grep ' 0A ')
+	f_lines=$(grep -hs ' 0A ' /proc/net/tcp /proc/net/tcp6)
 	IFS=$nl
 	for f_l in $f_lines; do
 		unset IFS
@@ -99,18 +99,62 @@ network() { # listening TCP ports, hexadecimal as the kernel writes them
 }
 
 system() {
-	answer arch "$(uname -m)"
+	v=
+	if [ -r /proc/sys/kernel/arch ]; then read -r v </proc/sys/kernel/arch; fi
+	answer arch "${v:-$(uname -m)}"
 	read -r v </proc/sys/kernel/osrelease
 	enc "$v"
 	answer kernel "$e"
 	if [ -r /etc/os-release ]; then
 		while IFS='=' read -r k v; do
+			case $k in ID) k=distribution ;; VERSION_ID) k=distribution_version ;; *) continue ;; esac
 			v=${v#[\"\']}
-			v=${v%[\"\']}
-			enc "$v"
-			case $k in ID) answer distribution "$e" ;; VERSION_ID) answer distribution_version "$e" ;; esac
+			enc "${v%[\"\']}"
+			answer "$k" "$e"
 		done </etc/os-release
 	fi
+}
+
+runtimes() { # a program is asked for its version once, and again when it is another program
+	set --
+	f_names=
+	for f_n in python3 bash node java dotnet docker podman wasmtime qemu-system-x86_64; do
+		where "$f_n"
+		[ "$w" = "$f_n" ] || {
+			set -- "$@" "$w"
+			f_names="$f_names $f_n"
+		}
+	done
+	[ "$#" -gt 0 ] || return 0
+	f_key=
+	IFS=$nl
+	for f_l in $(stat -L -c '%n:%i:%Y:%s' "$@" 2>/dev/null); do f_key="$f_key $f_l"; done
+	unset IFS
+	if ! get_text "$S/runtimes" || [ "${text%%"$nl"*}" != "key$f_key" ]; then
+		text="key$f_key"
+		for f_n in $f_names; do
+			where "$f_n"
+			f_v=$(timeout -s KILL 5 "$w" --version 2>/dev/null </dev/null | head -n 1)
+			version_in "$f_v"
+			f_n=${f_n%%-*}
+			text="$text${nl}runtime ${f_n%3}${v:+ $v}"
+		done
+		put_text "$S/runtimes" "$text"
+	fi
+	case $text in *"$nl"*) out="$out${text#*"$nl"}$nl" ;; esac
+}
+version_in() { # TEXT -> v: its first word that is a version, or empty
+	v=
+	for f_w in $1; do
+		f_w=${f_w#v}
+		f_w=${f_w%%[!0-9.]*}
+		case $f_w in
+		[0-9]*.*[0-9])
+			v=$f_w
+			return 0
+			;;
+		esac
+	done
 }
 
 ids() {
@@ -129,10 +173,15 @@ tools
 size
 network
 system
+runtimes
 ids
 answer containment "$containment"
 enc "$cg"
 answer cgroup_root "$e"
 answer cgroup_way cgroupfs
+if [ -n "$cg2" ] && [ -r "$cg2/cgroup.controllers" ]; then
+	read -r v <"$cg2/cgroup.controllers"
+	[ -z "$v" ] || answer controllers "$v"
+fi
 for f_t in $missing; do answer missing "$f_t"; done
 finish ok

@@ -93,7 +93,7 @@ take_ports() { # -> ports: NAME NUMBER lines; an instance keeps its own through 
 		return 1
 	fi
 	q_table=$text
-	q_busy=$(cat /proc/net/tcp /proc/net/tcp6 2>/dev/null 7>&- | grep ' 0A ' 7>&-)
+	q_busy=$(grep -hs ' 0A ' /proc/net/tcp /proc/net/tcp6 7>&-)
 	IFS=$nl
 	for q_l in $s_ports; do
 		unset IFS

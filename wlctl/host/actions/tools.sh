@@ -11,18 +11,18 @@ where() { # NAME -> w: its absolute path; a standalone busybox shell prefers its
 	done
 	unset IFS
 }
-mounts() { # -> cg2 (where cgroup v2 is mounted, or empty), state_fs (type of the state's file system)
+mounts() { # [FILE] -> cg2 (where cgroup v2 is mounted, or empty), state_fs (type of the state's file system)
 	cg2='' state_fs='' m_best=''
 	while read -r _ _ _ m_root m_at m_rest; do
 		m_rest=${m_rest#*" - "}
-		case $m_rest in - | '- '*) m_rest=${m_rest#- } ;; esac
 		if [ "${m_rest%% *}" = cgroup2 ] && [ "$m_root" = / ]; then cg2=$m_at; fi
+		m_up=${m_at%/} # in a pattern of its own: bash takes a quoted empty word there for no word
 		case $S/ in
-		"${m_at%/}"/*)
+		"$m_up"/*)
 			if [ "${#m_at}" -ge "${#m_best}" ]; then m_best=$m_at state_fs=${m_rest%% *}; fi
 			;;
 		esac
-	done </proc/self/mountinfo
+	done <"${1:-/proc/self/mountinfo}"
 }
 refuse_network_state() { # locks and renames of a network file system are not to be relied on
 	case $state_fs in
