@@ -1,0 +1,205 @@
+"""Reading what the actions on instances answer: typed values, or a named error."""
+
+from collections.abc import Callable
+
+import pytest
+
+from wlctl.errors import GarbledAnswer
+from wlctl.host import outcome
+from wlctl.host.answer import Answer, parse
+from wlctl.model.actions import Launched, Placed, RefusalCode, Refused
+from wlctl.model.generation import CgroupEnd, Containment, Liveliness
+
+NONCE = "ef" * 16
+
+LAUNCHED = (
+    "launched 3 already=no boot=b-1 containment=isolated way=cgroupfs pid=77 start=1234"
+    " uid=61184 cgroup=/sys/fs/cgroup/wlctl/i/i-1/limit/g3 inode=99"
+)
+GIVEN = "given data=/var/lib/x unenforced=cpu unenforced=disk port=http:20000 port=admin:20001"
+ENDED = (
+    "generation 3 closed=yes record=whole boot=b-1 recorded_boot=b-1 containment=isolated"
+    " leader=gone init=gone ctl=removed limit=missing inode=99 uid=61184 left=0 how=stopped"
+    " exit=143 at=5000"
+)
+NEVER = (
+    "generation 4 closed=yes record=none boot=b-1 recorded_boot=- containment=- leader=none"
+    " init=none ctl=none limit=none inode=- uid=- left=- how=- exit=- at=5000"
+)
+INSTANCE = "instance i-1 desired=running number=5 current=3 name=web package=abc"
+RUN = (
+    "generation i-1 3 closed=no record=whole boot=b-1 leader=alive populated=1 exit=- pid=77"
+    " uid=61184"
+)
+HEAD = ("node_id n", "boot_id b-1", "uptime_ms 9")
+
+
+def _answer(*lines: str) -> Answer:
+    return parse("".join(f"{line}\n" for line in (*lines, f"end {NONCE} ok")).encode(), NONCE)
+
+
+def test_a_launch_is_read() -> None:
+    assert outcome.placed(_answer(LAUNCHED, GIVEN)) == Launched(
+        already=False,
+        generation=3,
+        boot_id="b-1",
+        containment=Containment.ISOLATED,
+        way="cgroupfs",
+        pid=77,
+        start_ticks=1234,
+        uid=61184,
+        cgroup="/sys/fs/cgroup/wlctl/i/i-1/limit/g3",
+        cgroup_inode=99,
+        ports=(("http", 20000), ("admin", 20001)),
+        unenforced=("cpu", "disk"),
+        data_dir="/var/lib/x",
+    )
+
+
+def test_a_login_s_uid_is_none_of_its_own() -> None:
+    found = outcome.launched(_answer(LAUNCHED.replace("uid=61184", "uid=-"), GIVEN))
+
+    assert found.uid is None
+
+
+@pytest.mark.parametrize("word", ["yes", "no"])
+def test_a_staging_is_read(word: str) -> None:
+    assert outcome.placed(_answer(f"staged already={word}")) == Placed(already=word == "yes")
+
+
+def test_readings_are_read() -> None:
+    found = outcome.stopped(_answer("node_id n", ENDED, NEVER))
+
+    first, second = found.readings
+    assert found.node_id == "n"
+    assert (first.launched, first.recorded, first.closed) == (True, True, True)
+    assert (first.ctl, first.limit) == (CgroupEnd.REMOVED, CgroupEnd.MISSING)
+    assert (first.uid, first.uid_left, first.exit_status) == (61184, 0, 143)
+    assert (second.launched, second.recorded, second.containment) == (False, False, None)
+    assert (second.leader, second.recorded_boot_id, second.how) == (Liveliness.NONE, "", "")
+    assert (second.uid, second.uid_left, second.exit_status) == (None, None, None)
+
+
+def test_a_torn_record_is_launched_and_not_recorded() -> None:
+    (found,) = outcome.stopped(_answer("node_id n", ENDED.replace("whole", "torn"))).readings
+
+    assert (found.launched, found.recorded) == (True, False)
+
+
+@pytest.mark.parametrize(
+    ("lines", "removed", "kept"),
+    [
+        pytest.param(("removed yes",), True, "", id="all of it"),
+        pytest.param(("removed no",), False, "", id="nothing"),
+        pytest.param(("kept /var/lib/a%20b", "removed yes"), True, "/var/lib/a b", id="not data"),
+    ],
+)
+def test_an_unload_is_read(lines: tuple[str, ...], removed: bool, kept: str) -> None:
+    found = outcome.unloaded(_answer("node_id n", ENDED, *lines))
+
+    assert (found.removed, found.kept_data) == (removed, kept)
+    assert len(found.readings) == 1
+
+
+def test_a_status_is_read() -> None:
+    later = RUN.replace("i-1 3", "i-1 12")
+    other = "instance i-2 desired=- number=- current=- name=- package=-"
+
+    found = outcome.status(_answer(*HEAD, INSTANCE, later, RUN, other, "departed i-3 7"))
+
+    first, second = found.instances
+    assert [one.number for one in first.generations] == [3, 12]
+    assert first.generations[0].leader is Liveliness.ALIVE
+    assert first.generations[0].populated is True
+    assert (first.number, first.current, first.desired) == (5, 3, "running")
+    assert (second.number, second.current, second.desired, second.name) == (None, None, "", "")
+    assert found.departed == {"i-3": 7}
+
+
+@pytest.mark.parametrize(("value", "populated"), [("1", True), ("0", False), ("-", None)])
+def test_an_unreadable_cgroup_is_neither_empty_nor_full(value: str, populated: bool | None) -> None:
+    line = RUN.replace("populated=1", f"populated={value}")
+
+    (instance,) = outcome.status(_answer(*HEAD, INSTANCE, line)).instances
+
+    assert instance.generations[0].populated is populated
+
+
+def test_an_offer_is_read_in_the_order_asked() -> None:
+    found = outcome.offered(
+        _answer("node_id n", "uptime_ms 3", "missing b", "missing a", "missing z"), ["a", "b", "c"]
+    )
+
+    assert (found.node_id, found.uptime_ms, found.missing) == ("n", 3, ("a", "b"))
+
+
+def test_the_end_of_a_log_is_read() -> None:
+    found = outcome.log_tail(_answer("log 3 size=100", "text a%0Ab%ff"))
+
+    assert (found.generation, found.size_bytes, found.text) == (3, 100, "a\nb\ufffd")
+
+
+def test_a_refusal_is_read() -> None:
+    found = outcome.refusal(_answer("code no_user", "detail no%20such"))
+
+    assert found == Refused(RefusalCode.NO_USER, "no such")
+
+
+Read = Callable[[Answer], object]
+
+
+@pytest.mark.parametrize(
+    ("read", "lines"),
+    [
+        *(
+            pytest.param(
+                outcome.launched, (LAUNCHED.replace(f" {word}", ""), GIVEN), id=f"no {word}"
+            )
+            for word in LAUNCHED.split()[2:]
+        ),
+        *(
+            pytest.param(
+                outcome.stopped, ("node_id n", ENDED.replace(f" {word}", "")), id=f"no {word}"
+            )
+            for word in ENDED.split()[2:]
+        ),
+        *(
+            pytest.param(outcome.status, (*HEAD, INSTANCE.replace(f" {word}", "")), id=f"no {word}")
+            for word in INSTANCE.split()[2:]
+        ),
+        *(
+            pytest.param(
+                outcome.status, (*HEAD, RUN.replace(f" {word}", "")), id=f"a run: no {word}"
+            )
+            for word in RUN.split()[3:]
+        ),
+        pytest.param(outcome.placed, (), id="neither staged nor launched"),
+        pytest.param(outcome.launched, (LAUNCHED,), id="nothing given"),
+        pytest.param(outcome.launched, (LAUNCHED, GIVEN, GIVEN), id="given twice"),
+        pytest.param(outcome.launched, (LAUNCHED, "given port=http"), id="a port without number"),
+        pytest.param(outcome.launched, ("launched", GIVEN), id="no generation"),
+        pytest.param(outcome.launched, (LAUNCHED.replace("pid=77", "pid=-7"), GIVEN), id="a pid"),
+        pytest.param(outcome.stopped, (ENDED,), id="nobody says who read it"),
+        pytest.param(
+            outcome.stopped, ("node_id n", ENDED.replace("gone", "ill")), id="an unknown life"
+        ),
+        pytest.param(
+            outcome.stopped, ("node_id n", ENDED.replace("removed", "lost")), id="an unknown end"
+        ),
+        pytest.param(
+            outcome.stopped, ("node_id n", ENDED.replace("whole", "half")), id="half a record"
+        ),
+        pytest.param(
+            outcome.stopped, ("node_id n", ENDED.replace("yes", "true")), id="true for yes"
+        ),
+        pytest.param(outcome.unloaded, ("node_id n", ENDED), id="nobody says whether it is gone"),
+        pytest.param(outcome.status, (*HEAD, "instance ../x desired=-"), id="an id with a slash"),
+        pytest.param(outcome.status, (*HEAD, "departed i-1"), id="departed without a number"),
+        pytest.param(outcome.log_tail, ("log 3 size=1",), id="a log without text"),
+        pytest.param(outcome.refusal, ("code shy", "detail x"), id="an unknown refusal"),
+        pytest.param(outcome.refusal, ("code busy",), id="a refusal without a word"),
+    ],
+)
+def test_what_is_missing_or_wrong_is_an_error(read: Read, lines: tuple[str, ...]) -> None:
+    with pytest.raises(GarbledAnswer):
+        read(_answer(*lines))
