@@ -37,7 +37,7 @@ def dump(snapshot: Snapshot) -> str:
         "taken_at_ms": _line(snapshot.now_ms),
         "weights": _line({name: getattr(snapshot.weights, name) for name in _WEIGHTS}),
         "capability_sets": _lines(
-            [f"{_line(name)}: {_line(written)}" for written, name in shared.items()], "{}"
+            [f"{_line(name)}: {written}" for written, name in shared.items()], "{}"
         ),
         "nodes": _lines([_line(_node_json(node, shared)) for node in nodes], "[]"),
         "instances": _lines([_line(_hold_json(hold)) for hold in holds], "[]"),
