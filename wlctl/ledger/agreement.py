@@ -7,17 +7,16 @@ import hashlib
 import zlib
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
-from sqlalchemy import Row, Select, Table, select
+from sqlalchemy import Table, select
 
 from wlctl.ledger.schema import decisions, installation, instances, life_events, nodes, signers
-from wlctl.ledger.store import ReadTx
+from wlctl.ledger.store import ReadTx, stream
 
 
-@dataclass(frozen=True, slots=True)
-class Fact:
-    """One verified event, as much of it as a check needs."""
+class Fact(NamedTuple):
+    """One verified event, as much of it as a check needs; made a million times, so a tuple."""
 
     seq: int
     kind: str
@@ -66,36 +65,40 @@ class Histories:
 
     def __init__(self, tx: ReadTx) -> None:
         self._tx = tx
-        self._rows = _in_order(tx, select(life_events).order_by(life_events.c.seq))
+        step = (life_events.c[name] for name in ("instance_id", "from_state", "to_state", "reason"))
+        self._rows = stream(tx, select(life_events.c.seq, *step).order_by(life_events.c.seq))
         self._last: dict[str, tuple[int, str]] = {}
 
     def see(self, event: Fact) -> str | None:
         """See `Check.see`."""
         told = event.payload
-        row = next(self._rows, None)
-        if row is None or row.seq != event.seq:
+        seq, instance, origin, state, reason = next(self._rows, _NO_STEP)
+        if seq != event.seq:
             return "the history has no row of it, or one too many before it"
-        if (row.instance_id, row.from_state, row.to_state, row.reason) != (
-            told.get("instance"),
-            told.get("from"),
-            told.get("to"),
-            told.get("reason"),
+        if (
+            instance != told["instance"]
+            or state != told["to"]
+            or origin != told["from"]
+            or reason != told["reason"]
         ):
             return "the history tells of another step"
-        self._last[row.instance_id] = (event.seq, row.to_state)
+        self._last[instance] = (seq, state)
         return None
 
     def end(self) -> Iterator[Disagreement]:
         """See `Check.end`."""
         untold = set()
-        for row in self._rows:
-            untold.add(row.instance_id)
-            yield Disagreement(row.seq, "the history has a step that no event tells of")
-        for row in _in_order(self._tx, select(instances.c.id, instances.c.state)):
-            seq, state = self._last.get(row.id, (0, None))
-            if row.state != state and row.id not in untold:
-                why = f"instance {row.id} is {row.state} and was last told to be {state}"
+        for seq, instance, *_ in self._rows:
+            untold.add(instance)
+            yield Disagreement(seq, "the history has a step that no event tells of")
+        for instance, state in stream(self._tx, select(instances.c.id, instances.c.state)):
+            seq, told = self._last.get(instance, (0, None))
+            if state != told and instance not in untold:
+                why = f"instance {instance} is {state} and was last told to be {told}"
                 yield Disagreement(seq, why)
+
+
+_NO_STEP = (0, "", None, "", "")
 
 
 class Decisions:
@@ -104,26 +107,31 @@ class Decisions:
     kinds = frozenset({"workload.place", "workload.refuse"})
 
     def __init__(self, tx: ReadTx) -> None:
-        self._rows = _in_order(tx, select(decisions).order_by(decisions.c.seq))
+        names = ("seq", "id", "sha256", "document")
+        query = select(*(decisions.c[name] for name in names)).order_by(decisions.c.seq)
+        self._rows = stream(tx, query)
 
     def see(self, event: Fact) -> str | None:
         """See `Check.see`."""
         if event.payload.get("phase") != "decision":
             return None
-        row = next(self._rows, None)
-        if row is None or row.seq != event.seq:
+        seq, name, digest, document = next(self._rows, _NO_DECISION)
+        if seq != event.seq:
             return "the decision is not kept, or one too many before it"
-        if row.id != event.hash:
+        if name != event.hash:
             return "the decision is kept under another id than the event's hash"
-        told = event.payload.get("document")
-        if row.sha256 != told or (row.document is not None and _sha256(row.document) != told):
+        told = event.payload["document"]
+        if digest != told or (document is not None and _sha256(document) != told):
             return "the decision's document is another than the one that was made"
         return None
 
     def end(self) -> Iterator[Disagreement]:
         """See `Check.end`."""
-        for row in self._rows:
-            yield Disagreement(row.seq, "a decision is kept that no event tells of")
+        for seq, *_ in self._rows:
+            yield Disagreement(seq, "a decision is kept that no event tells of")
+
+
+_NO_DECISION = (0, "", "", None)
 
 
 class Replay:
@@ -152,8 +160,8 @@ class Replay:
     def end(self) -> Iterator[Disagreement]:
         """See `Check.end`."""
         table = self._table.name
-        for row in _in_order(self._tx, select(self._table)):
-            has = row._asdict()
+        for row in stream(self._tx, select(self._table)):
+            has = dict(zip(self._table.c.keys(), row, strict=True))
             name = has[self._key]
             said = self._said.pop(name, None)
             if said is None:
@@ -194,10 +202,6 @@ def _nodes(tx: ReadTx) -> Check:
 
 CHECKS: tuple[Callable[[ReadTx], Check], ...] = (_identity, _signers, _nodes, Decisions, Histories)
 """Every check there is; each is made anew for one verification."""
-
-
-def _in_order(tx: ReadTx, query: Select[Any]) -> Iterator[Row[Any]]:
-    return iter(tx.conn.execute(query, execution_options={"yield_per": 1000}))
 
 
 def _sha256(packed: bytes) -> str | None:

@@ -78,5 +78,5 @@ class Backend(Protocol):
         ...
 
     def octets(self, column: ColumnElement[str]) -> ColumnElement[bytes]:
-        """Select a text column as the bytes it is stored as, whatever they are."""
+        """Select a text column as the bytes it is stored as, whatever they are; none if NULL."""
         ...

@@ -98,14 +98,11 @@ def hashed_bytes(
     *, actor: bytes, at: bytes, kind: bytes, payload: bytes, prev_hash: bytes, seq: int
 ) -> bytes:
     """Put the canonical JSON of an event together; `actor` and `payload` are canonical JSON."""
-    return b'{"actor":%b,"at":"%b","kind":"%b","payload":%b,"prev_hash":"%b","seq":%d}' % (
-        actor,
-        at,
-        kind,
-        payload,
-        prev_hash,
-        seq,
-    )
+    return HASHED % (actor, at, kind, payload, prev_hash, seq)
+
+
+HASHED = b'{"actor":%b,"at":"%b","kind":"%b","payload":%b,"prev_hash":"%b","seq":%d}'
+"""What is hashed of an event: keys in the order of RFC 8785, and no other than these."""
 
 
 def sha256(content: bytes) -> str:

@@ -9,7 +9,16 @@ from collections.abc import Iterator
 from pathlib import Path
 from urllib.parse import quote
 
-from sqlalchemy import ColumnElement, Connection, Engine, LargeBinary, cast, create_engine
+from sqlalchemy import (
+    ColumnElement,
+    Connection,
+    Engine,
+    LargeBinary,
+    cast,
+    create_engine,
+    func,
+    literal_column,
+)
 from sqlalchemy.exc import DBAPIError
 from sqlalchemy.pool import QueuePool
 
@@ -158,7 +167,7 @@ class Sqlite:
 
     def octets(self, column: ColumnElement[str]) -> ColumnElement[bytes]:
         """See `Backend.octets`."""
-        return cast(column, LargeBinary)
+        return cast(func.coalesce(column, literal_column("''")), LargeBinary)
 
     def failure(self, error: Exception) -> WlctlError | None:
         """See `Backend.failure`."""

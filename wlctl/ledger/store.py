@@ -4,8 +4,9 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from typing import Any, cast
 
-from sqlalchemy import Connection
+from sqlalchemy import Connection, Select
 
 from wlctl.ledger.backend import Backend
 from wlctl.model.event import Author
@@ -77,6 +78,16 @@ class Ledger:
     def close(self) -> None:
         """Close every connection; the last process to do so folds the journal into the file."""
         self.backend.close()
+
+
+def stream(tx: ReadTx, query: Select[Any]) -> Iterator[tuple[Any, ...]]:
+    """Yield the rows of a query without parameters one by one, as the driver has them.
+
+    For what goes through a whole table: through SQLAlchemy that takes half as long again.
+    """
+    cursor = tx.conn.connection.cursor()
+    cursor.execute(str(query.compile(dialect=tx.conn.dialect)))
+    yield from cast("Iterator[tuple[Any, ...]]", cursor)  # drivers' cursors are iterators
 
 
 @contextmanager
