@@ -1,7 +1,7 @@
 """Does an attribute's value satisfy a predicate? Never by guess: types that do not fit fail."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 from wlctl.model.facts import AttrValue
 from wlctl.model.workload import Op, Predicate
@@ -21,18 +21,7 @@ def satisfied(predicate: Predicate, found: AttrValue | None) -> bool:
     the value in the predicate's list, `has` for the predicate's value in the attribute's list. NaN
     satisfies nothing.
     """
-    wanted = predicate.value
-    match predicate.op:
-        case Op.EQ:
-            return found is not None and _equal(found, wanted)
-        case Op.IN:
-            return isinstance(wanted, tuple) and any(_equal(found, item) for item in wanted)
-        case Op.HAS:
-            return isinstance(found, tuple) and any(_equal(item, wanted) for item in found)
-        case Op.GTE:
-            return _at_least(found, wanted)
-        case Op.LTE:
-            return _at_least(wanted, found)
+    return _TESTS[predicate.op](found, predicate.value)
 
 
 def shortfall(predicate: Predicate, found: AttrValue | None) -> str:
@@ -74,7 +63,7 @@ def is_version(found: object) -> bool:
     return isinstance(found, str) and _VERSION.fullmatch(found) is not None
 
 
-def _equal(left: AttrValue | None, right: AttrValue) -> bool:
+def _equal(left: AttrValue | None, right: AttrValue | None) -> bool:
     if isinstance(left, tuple) or isinstance(right, tuple):
         return (
             isinstance(left, tuple)
@@ -95,6 +84,19 @@ def _at_least(high: AttrValue | None, low: AttrValue | None) -> bool:
     if isinstance(high, int | float) and isinstance(low, int | float):
         return is_number(high) and is_number(low) and high >= low
     return False
+
+
+def _is_among(found: AttrValue | None, wanted: AttrValue | None) -> bool:
+    return isinstance(wanted, tuple) and any(_equal(found, item) for item in wanted)
+
+
+_TESTS: Mapping[Op, Callable[[AttrValue | None, AttrValue], bool]] = {
+    Op.EQ: lambda found, wanted: found is not None and _equal(found, wanted),
+    Op.GTE: _at_least,
+    Op.LTE: lambda found, wanted: _at_least(wanted, found),
+    Op.IN: _is_among,
+    Op.HAS: lambda found, wanted: _is_among(wanted, found),
+}
 
 
 def _comparable(left: AttrValue, right: AttrValue) -> bool:

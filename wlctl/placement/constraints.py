@@ -1,6 +1,6 @@
 """The hard rules in the order of their report; every one is asked of every node."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from types import MappingProxyType
 from typing import Any
 
@@ -19,48 +19,30 @@ def route(_ask: Ask, offer: Offer) -> tuple[Rejection, ...]:
     return offer.route.rejections
 
 
-def _need_detail(variant: str, label: str, lack: Lack, *values: Any) -> str:
-    before = f"variant {visible(variant)}: " if variant else ""
-    return f"{before}{label}: {_lack_words(lack, values)}"
-
-
-def _lack_words(lack: Lack, values: tuple[Any, ...]) -> str:
-    match lack:
-        case Lack.NOT_ADVERTISED:
-            return "not advertised"
-        case Lack.PROVENANCE:
-            best, floor = values
-            return f"provenance {Provenance(best).word}, needs {Provenance(floor).word}"
-        case Lack.PREDICATE:
-            return str(values[0])
-        case Lack.UNAVAILABLE:
-            return f"not available: {', '.join(values)}"
-        case Lack.COUNT:
-            have, need = values
-            return f"have {have}, need {need}"
-        case Lack.CONTENDED:
-            asked, there = values
-            return f"contended: {asked} wanted exclusively, {there} there"
-
-
-def _need_change(variant: str, label: str, lack: Lack, *values: Any) -> str:
-    change = ""
-    match lack:
-        case Lack.NOT_ADVERTISED:
-            change = f"add {label}"
-        case Lack.PROVENANCE:
-            change = f"{'measure' if values[1] is Provenance.MEASURED else 'probe'} {label}"
-        case Lack.PREDICATE:
-            change = f"change {label}: {values[0]}"
-        case Lack.UNAVAILABLE:
-            change = f"free {label}"
-        case Lack.COUNT:
-            change = f"add {values[1] - values[0]} more {label}"
-        case Lack.CONTENDED:
-            change = f"add {values[0] - values[1]} more of {label}"
-    return f"{change} (variant {visible(variant)})" if variant else change
-
-
+_LACK_WORDS: Mapping[Lack, Callable[..., str]] = MappingProxyType(
+    {
+        Lack.NOT_ADVERTISED: lambda: "not advertised",
+        Lack.PROVENANCE: lambda best, floor: f"provenance {best.word}, needs {floor.word}",
+        Lack.PREDICATE: str,
+        Lack.UNAVAILABLE: lambda *why: f"not available: {', '.join(why)}",
+        Lack.COUNT: lambda have, need: f"have {have}, need {need}",
+        Lack.CONTENDED: lambda asked, there: (
+            f"contended: {asked} wanted exclusively, {there} there"
+        ),
+    }
+)
+_LACK_CHANGES: Mapping[Lack, Callable[..., str]] = MappingProxyType(
+    {
+        Lack.NOT_ADVERTISED: lambda label: f"add {label}",
+        Lack.PROVENANCE: lambda label, _best, floor: (
+            f"{'measure' if floor is Provenance.MEASURED else 'probe'} {label}"
+        ),
+        Lack.PREDICATE: lambda label, shortfall: f"change {label}: {shortfall}",
+        Lack.UNAVAILABLE: lambda label, *_why: f"free {label}",
+        Lack.COUNT: lambda label, have, need: f"add {need - have} more {label}",
+        Lack.CONTENDED: lambda label, asked, there: f"add {asked - there} more of {label}",
+    }
+)
 _LACK_SUBJECTS: Mapping[Lack, str] = MappingProxyType(
     {
         Lack.NOT_ADVERTISED: "lack {}",
@@ -81,6 +63,16 @@ _LACK_EFFORT: Mapping[Lack, float] = MappingProxyType(
         Lack.NOT_ADVERTISED: 6.4,
     }
 )
+
+
+def _need_detail(variant: str, label: str, lack: Lack, *values: Any) -> str:
+    before = f"variant {visible(variant)}: " if variant else ""
+    return f"{before}{label}: {_LACK_WORDS[lack](*values)}"
+
+
+def _need_change(variant: str, label: str, lack: Lack, *values: Any) -> str:
+    change = _LACK_CHANGES[lack](label, *values)
+    return f"{change} (variant {visible(variant)})" if variant else change
 
 
 def _need_subject(variant: str, label: str, lack: Lack, *_values: Any) -> str:
@@ -148,16 +140,6 @@ def checks_of(ask: Ask) -> tuple[Check, ...]:
 def detail(found: Rejection) -> str:
     """Put a rejection into words: the need and what the node has, with units."""
     return RULES[found.constraint].detail(*found.values)
-
-
-def change(found: Rejection) -> str:
-    """Name the smallest change that would lift a rejection."""
-    return RULES[found.constraint].change(*found.values)
-
-
-def effort(found: Rejection) -> float:
-    """Say how much lifting a rejection asks for, the easiest first."""
-    return RULES[found.constraint].effort(*found.values)
 
 
 def check_list(ask: Ask, offer: Offer) -> Iterator[CheckLine]:

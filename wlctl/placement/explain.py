@@ -100,9 +100,7 @@ def _asked(doc: Document) -> list[str]:
     needs = doc["workload"]
     version = f" {visible(needs['version'])}" if needs["version"] else ""
     lines = [f"workload {visible(needs['name'])}{version} ({needs['kind']})"]
-    wanted = list(_wanted(needs))
-    if wanted:
-        lines.append(f"needs: {', '.join(wanted)}")
+    lines.append(f"needs: {', '.join(_wanted(needs))}")
     if len(needs["variants"]) > 1 or needs["variants"][0]["name"] != "default":
         lines += [
             f"variant {visible(one['name'])} ({one['execution']}): "

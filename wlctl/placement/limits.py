@@ -137,16 +137,16 @@ def _expected_value(predicate: Predicate) -> str:
     found = predicate.value
     if not all(map(_is_plain, found if isinstance(found, tuple) else (found,))):
         return "text, a finite number, true, false, or a list of these"
-    match predicate.op:
-        case Op.GTE | Op.LTE:
-            fine = is_number(found) or is_version(found)
-            return "" if fine else f"a number or a dotted version for {predicate.op}"
-        case Op.IN:
-            return "" if isinstance(found, tuple) else "a list for in"
-        case Op.HAS:
-            return "" if not isinstance(found, tuple) else "a single value for has"
-        case Op.EQ:
-            return ""
+    is_list = isinstance(found, tuple)
+    fine, expected = {
+        Op.EQ: (True, ""),
+        Op.IN: (is_list, "a list for in"),
+        Op.HAS: (not is_list, "a single value for has"),
+    }.get(
+        predicate.op,
+        (is_number(found) or is_version(found), f"a number or a dotted version for {predicate.op}"),
+    )
+    return "" if fine else expected
 
 
 def _is_plain(found: AttrValue) -> bool:

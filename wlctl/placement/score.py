@@ -65,6 +65,12 @@ class Scale:
     def __init__(self, ask: Ask, best: Best) -> None:
         self.best = best
         self._ask = ask
+        weights = ask.weights
+        self._execution = {
+            Tiering.NATIVE: weights.native,
+            Tiering.EMULATED: weights.emulated,
+            Tiering.DEV_FALLBACK: weights.dev_fallback,
+        }
         self._fixed: dict[tuple[int, int], _Fixed] = {}
 
     def score(self, offer: Offer, current_node: NodeName | None) -> Candidate:
@@ -104,7 +110,7 @@ class Scale:
         measured, wanted = offer.profile.measured, ask.spec.policy.perf is not None
         return _Fixed(
             tier=tier,
-            execution=_execution(ask, tier),
+            execution=self._execution[tier],
             locality=offer.route.locality,
             accel_fit=ask.weights.accel_fit * _fit(offer, self.best),
             perf=0.0 if measured is None else _perf(ask, measured, self.best),
@@ -115,16 +121,6 @@ class Scale:
 def rank(candidate: Candidate) -> tuple[int, float, NodeName]:
     """Order candidates: by tier, then by score, the higher first, then by name."""
     return TIER_ORDER[candidate.tier], -candidate.total, candidate.node
-
-
-def _execution(ask: Ask, tier: Tiering) -> float:
-    match tier:
-        case Tiering.NATIVE:
-            return ask.weights.native
-        case Tiering.EMULATED:
-            return ask.weights.emulated
-        case Tiering.DEV_FALLBACK:
-            return ask.weights.dev_fallback
 
 
 def _fit(offer: Offer, best: Best) -> float:
