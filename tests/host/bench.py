@@ -18,7 +18,6 @@ from wlctl.model.actions import (
     Launched,
     LogTail,
     NodeFacts,
-    Placed,
     PlaceRequest,
     Refused,
     StartRequest,
@@ -233,11 +232,17 @@ class Bench:
 
     def left_over(self) -> list[str]:
         """Everything of any instance that is still on the node: processes, cgroups, directories."""
-        found = [text for text in self.node.commands().values() if not _is_ours(text)]
+        wait_until(lambda: not _shells(self.node), "the actions' shells to exit")
+        found = running(self.node)
         found += [name for name in self.node.cgroups() if name != "."]
         home = self.node.state / INSTALLATION / "instances"
         found += [str(path) for path in home.iterdir()] if home.exists() else []
         return found
+
+
+def running(node: SshdNode) -> list[str]:
+    """Whatever runs on the node besides sshd and the shells of actions that have answered."""
+    return [text for text in node.commands().values() if not _is_ours(text)]
 
 
 def _is_ours(command: str) -> bool:
@@ -245,4 +250,5 @@ def _is_ours(command: str) -> bool:
     return command == "" or "sh -s " in command
 
 
-__all__ = ["INSTALLATION", "PACKAGE", "Bench", "Placed", "Work", "nonce", "script", "wait_until"]
+def _shells(node: SshdNode) -> list[str]:
+    return [text for text in node.commands().values() if _is_ours(text)]

@@ -43,7 +43,9 @@ if [ -e "$dir/delegate" ]; then
 		/sys/fs/cgroup/cgroup.subtree_control
 fi
 if [ -e "$dir/boot_id" ]; then mount --bind "$dir/boot_id" /proc/sys/kernel/random/boot_id; fi
-for file in passwd shadow group sudoers machine-id; do mount --bind "$dir/$file" "/etc/$file"; done
+for file in passwd shadow group hosts sudoers machine-id; do
+	mount --bind "$dir/$file" "/etc/$file"
+done
 mount --bind "$dir/varlib" /var/lib
 if [ -n "$4" ]; then
 	mkdir -p /var/lib/wlctl
@@ -282,6 +284,8 @@ def _lay_out(
     _write(
         directory / "group", f"root:x:0:\n{PLAIN_USER}:x:{PLAIN_UID}:\nnogroup:x:65534:\n", 0o644
     )
+    # sudo looks its own host up, and waits for a name server where that fails
+    _write(directory / "hosts", f"127.0.0.1 localhost n{index}\n", 0o644)
     _write(directory / "sudoers", SUDOERS, 0o440)
     shutil.copy(client_key.with_suffix(".pub"), directory / "authorized_keys")
     (directory / "authorized_keys").chmod(0o644)

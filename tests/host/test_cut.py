@@ -9,7 +9,7 @@ from dataclasses import replace
 
 import pytest
 
-from tests.host.bench import Bench, nonce, script, wait_until
+from tests.host.bench import Bench, nonce, running, script, wait_until
 from wlctl.errors import ConnectionLost, Indeterminate, Unreachable
 from wlctl.host import script as texts
 from wlctl.host import transport
@@ -263,4 +263,4 @@ def test_a_place_that_is_killed_anywhere_is_settled_by_an_unload(bench: Bench) -
         assert unloaded.removed, unloaded
         assert all(isinstance(judge(readings), Proven) for readings in unloaded.readings)
         time.sleep(0.05)
-        assert not [text for text in bench.node.commands().values() if "sleep 1000" in text]
+        assert not [text for text in running(bench.node) if "sleep 1000" in text]

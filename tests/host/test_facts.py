@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.host.bench import INSTALLATION, Bench, nonce, script
-from tests.host.nodes import PLAIN_USER, SUDOERS, sshd_nodes
+from tests.host.nodes import SUDOERS, sshd_nodes
 from wlctl.errors import SudoRefused
 from wlctl.host import script as texts
 from wlctl.host.node import connect
@@ -44,6 +44,7 @@ def test_a_node_tells_what_it_is(bench: Bench) -> None:
     assert told.split()[1] == version
 
 
+@pytest.mark.kinds(ONE)
 def test_a_second_probe_sees_the_same_node_and_a_later_time(bench: Bench) -> None:
     first = bench.session.facts(INSTALLATION)
     second = bench.session.facts(INSTALLATION)
@@ -71,12 +72,16 @@ def test_its_instances_and_what_they_use_are_told(bench: Bench) -> None:
     assert others.memory_ours_bytes > 0, "whoever they belong to, their memory is used"
 
 
-@pytest.mark.kinds(ONE)
-def test_another_boot_is_told_by_its_id_and_its_uptime(bench: Bench) -> None:
-    before = bench.session.facts(INSTALLATION)
-    bench.node.reboot()
-    bench.reconnect()
-    after = bench.session.facts(INSTALLATION)
+@pytest.mark.root
+@pytest.mark.sshd
+def test_another_boot_is_told_by_its_id_and_its_uptime() -> None:
+    with sshd_nodes(1) as (node,):
+        bench = Bench(node)
+        before = bench.session.facts(INSTALLATION)
+        node.reboot()
+        bench.reconnect()
+        after = bench.session.facts(INSTALLATION)
+        bench.session.close()
 
     assert isinstance(before, NodeFacts)
     assert isinstance(after, NodeFacts)
@@ -240,7 +245,7 @@ def test_the_file_system_of_the_state_is_found(
     table = tmp_path / "mountinfo"
     table.write_text(MOUNTS, encoding="ascii")
     part = (Path(texts.__file__).parent / "actions/tools.sh").read_text("ascii")
-    program = f'set -fu\nS={state}\n{part}\nmounts "{table}"\nrefuse() {{ echo "$1"; }}\n'
+    program = f'set -fu\nnl="\n"\nS={state}\n{part}\nmounts "{table}"\nrefuse() {{ echo "$1"; }}\n'
     program += 'echo "$cg2 $state_fs"; refuse_network_state'
 
     done = subprocess.run([*shell, "-c", program], capture_output=True, text=True, check=False)
@@ -267,8 +272,8 @@ def test_the_file_system_of_the_state_is_found(
 def test_a_version_is_found_in_what_a_program_says(
     shell: tuple[str, ...], text: str, version: str
 ) -> None:
-    part = (Path(texts.__file__).parent / "actions/facts.sh").read_text("ascii")
-    function = part[part.index("version_in() {") : part.index("ids() {")]
+    part = (Path(texts.__file__).parent / "actions/runtimes.sh").read_text("ascii")
+    function = part[part.index("version_in() {") :]
     program = f'set -fu\n{function}\nversion_in "$1"; echo "$v"'
 
     done = subprocess.run(
@@ -276,7 +281,3 @@ def test_a_version_is_found_in_what_a_program_says(
     )
 
     assert done.stdout == f"{version}\n"
-
-
-def test_the_plain_login_is_plain() -> None:
-    assert PLAIN_USER != "root"

@@ -12,6 +12,7 @@ from wlctl.model.actions import Launched, Placed, RefusalCode, Refused
 from wlctl.model.generation import Containment, Liveliness
 
 ONE = [("dash", "root")]
+SOME = [("dash", "root"), ("bash", "sudo"), ("busybox", "plain")]
 ROOTS = [(shell, login) for shell in ("dash", "bash", "busybox") for login in ("root", "sudo")]
 
 SLEEP = script("exec sleep 1000")
@@ -45,6 +46,7 @@ def test_a_process_is_given_what_is_documented_and_nothing_else(bench: Bench) ->
 HOSTILE = ("", " ", "a b", "-n", "$HOME `id` $(id)", "'\"\\", "%41", "ü€\u202e", "a\nb\n", "*", "~")
 
 
+@pytest.mark.kinds(SOME)
 def test_words_arrive_as_they_were_written(bench: Bench) -> None:
     words = tuple(encoded(word) for word in HOSTILE)
     work = script("for w; do printf '<%s>' \"$w\"; done; echo done", command=("./run", *words))
@@ -55,6 +57,7 @@ def test_words_arrive_as_they_were_written(bench: Bench) -> None:
     assert log == "".join(f"<{word}>" for word in HOSTILE * 2) + "done\n"
 
 
+@pytest.mark.kinds(SOME)
 def test_an_order_may_set_the_variables_that_the_package_allows(bench: Bench) -> None:
     work = Work(("env",), more=("env FEATURE_A=old", "env_allow FEATURE_%2A"))
     request = bench.run(work, env=(("FEATURE_A", "new = \n$x"), ("FEATURE_B", "")))
@@ -120,6 +123,7 @@ def test_a_plain_login_contains_by_cgroup_and_says_so(bench: Bench) -> None:
     bench.await_log(request, f"{request.instance}/limit/g1")
 
 
+@pytest.mark.kinds(SOME)
 def test_the_leader_is_the_process_that_was_recorded(bench: Bench) -> None:
     request = bench.request(SLEEP)
 
@@ -144,7 +148,7 @@ def test_the_leader_is_the_process_that_was_recorded(bench: Bench) -> None:
         pytest.param("exec ./missing", 127, id="a program that is not there"),
     ],
 )
-@pytest.mark.kinds([("dash", "root"), ("bash", "sudo"), ("busybox", "plain")])
+@pytest.mark.kinds(SOME)
 def test_how_it_ended_is_kept(bench: Bench, text: str, status: int) -> None:
     request = bench.run(script(text))
 
@@ -181,6 +185,7 @@ def test_the_end_of_the_output_is_bounded_by_lines_and_bytes(bench: Bench) -> No
     assert whole.text.startswith("\ufffd\x1b[1m\n1\n")
 
 
+@pytest.mark.kinds(SOME)
 def test_staged_is_not_started_and_start_starts_it(bench: Bench) -> None:
     request = bench.request(SLEEP, start=False)
 
@@ -278,7 +283,7 @@ def test_limits_that_the_node_cannot_hold_it_to_are_named(bench: Bench) -> None:
     assert set(done.unenforced) == {"cpu", "memory", "disk"}
 
 
-@pytest.mark.kinds(ROOTS)
+@pytest.mark.kinds([("dash", "root"), ("bash", "sudo"), ("busybox", "root")])
 def test_the_number_of_processes_is_held_to_its_limit(bench: Bench) -> None:
     work = script("for i in 1 2 3 4 5 6 7 8; do sleep 1000 & done; wait", more=("pids 4",))
     request = bench.run(work)
@@ -348,7 +353,7 @@ def test_a_refusal_says_why_and_leaves_nothing(
         assert bench.refused(request) == refused, "asked again, it answers the same"
 
 
-@pytest.mark.kinds([("dash", "root"), ("bash", "sudo"), ("busybox", "plain")])
+@pytest.mark.kinds(SOME)
 def test_a_file_that_was_changed_in_the_store_is_thrown_away(bench: Bench) -> None:
     work = script("exec sleep 1000 # its own")
     request = bench.request(work)

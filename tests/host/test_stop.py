@@ -9,7 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.host.bench import Bench, Work, script, wait_until
+from tests.host.bench import Bench, Work, running, script, wait_until
+from tests.host.nodes import sshd_nodes
 from wlctl.lifecycle.proof import judge
 from wlctl.model.actions import Launched, Refused
 from wlctl.model.generation import CgroupEnd, Disproven, Liveliness, Proven, Unproven
@@ -81,6 +82,7 @@ TREES = [
 
 
 @pytest.mark.parametrize(("work", "how"), TREES)
+@pytest.mark.kinds(SOME)
 def test_nothing_is_left_of(bench: Bench, work: Work, how: str) -> None:
     request = bench.run(work)
     bench.await_log(request, "up")
@@ -90,15 +92,32 @@ def test_nothing_is_left_of(bench: Bench, work: Work, how: str) -> None:
 
     assert isinstance(proof, Proven), proof
     assert proof.evidence.how == how
-    assert _left(bench) == []
+    assert running(bench.node) == []
 
 
-def _left(bench: Bench) -> list[str]:
-    """Whatever runs on the node besides sshd and the shells of actions."""
-    return [text for text in bench.node.commands().values() if text and "sh -s " not in text]
+def test_a_crowd_that_resists_in_every_way_is_ended(bench: Bench) -> None:
+    work = python(
+        "ignore_all()\n"
+        "for n in range(20):\n"
+        "    if os.fork() == 0:\n"
+        "        if n % 2: daemon()\n"
+        "        if n % 5 == 0: lose_main_thread()\n"
+        "        if n % 7 == 0: os.kill(os.getpid(), signal.SIGSTOP)\n"
+        "        while True: signal.pause()\n"
+        "print('up', flush=True)\n"
+        "lose_main_thread()"
+    )
+    request = bench.run(work)
+    bench.await_log(request, "up")
+
+    proof = bench.prove(request, grace_ms=50)
+
+    assert isinstance(proof, Proven), proof
+    assert proof.evidence.how == "killed"
+    assert running(bench.node) == []
 
 
-@pytest.mark.kinds(ROOTS)
+@pytest.mark.kinds([("dash", "root"), ("bash", "root"), ("busybox", "root")])
 def test_three_hundred_daemons_that_ignore_everything_are_ended(bench: Bench) -> None:
     work = python(
         "ignore_all()\n"
@@ -117,7 +136,7 @@ def test_three_hundred_daemons_that_ignore_everything_are_ended(bench: Bench) ->
     proof = bench.prove(request, grace_ms=0)
 
     assert isinstance(proof, Proven), proof
-    assert _left(bench) == []
+    assert running(bench.node) == []
 
 
 @pytest.mark.kinds(SOME)
@@ -169,7 +188,7 @@ def test_cgroups_that_a_workload_made_itself_are_emptied_and_removed(bench: Benc
     proof = bench.prove(request)
 
     assert isinstance(proof, Proven), proof
-    assert _left(bench) == []
+    assert running(bench.node) == []
 
 
 @pytest.mark.kinds(SOME)
@@ -281,7 +300,7 @@ def test_if_init_dies_the_kernel_ends_everything(bench: Bench) -> None:
 
     os.kill(init, signal.SIGKILL)
 
-    wait_until(lambda: _left(bench) == [], "the end of all")
+    wait_until(lambda: running(bench.node) == [], "the end of all")
     proof = bench.prove(request)
     assert isinstance(proof, Proven), proof
     assert proof.evidence.exit_status is None, "nobody was left to write it"
@@ -295,7 +314,7 @@ def test_if_the_waiter_dies_init_ends_the_generation(bench: Bench) -> None:
 
     os.kill(waiter, signal.SIGKILL)
 
-    wait_until(lambda: _left(bench) == [], "the end of all")
+    wait_until(lambda: running(bench.node) == [], "the end of all")
     assert isinstance(bench.prove(request), Proven)
 
 
@@ -334,20 +353,26 @@ def test_a_torn_record_is_unproven_and_never_read_as_absent(bench: Bench) -> Non
     record.write_bytes(whole)
 
 
-@pytest.mark.kinds(ONE)
-def test_a_reboot_proves_the_end_only_when_it_came_after_the_last_reading(bench: Bench) -> None:
-    request = bench.run(script("echo up; exec sleep 1000"))
-    bench.await_log(request, "up")
+@pytest.mark.root
+@pytest.mark.sshd
+def test_a_reboot_proves_the_end_only_when_it_came_after_the_last_reading() -> None:
+    with sshd_nodes(1) as (node,):
+        bench = Bench(node)
+        request = bench.run(script("echo up; exec sleep 1000"))
+        bench.await_log(request, "up")
 
-    bench.node.reboot()
-    bench.reconnect()
-    (readings,) = bench.stop(request).readings
+        node.reboot()
+        bench.reconnect()
+        (readings,) = bench.stop(request).readings
 
-    assert readings.boot_id != readings.recorded_boot_id
-    assert readings.leader is Liveliness.UNKNOWN
-    assert isinstance(judge(readings), Unproven)
-    assert isinstance(judge(readings, boot_began_at_ms=9, last_reading_at_ms=9), Unproven)
-    assert isinstance(judge(readings, boot_began_at_ms=10, last_reading_at_ms=9), Proven)
+        assert readings.boot_id != readings.recorded_boot_id
+        assert readings.leader is Liveliness.UNKNOWN
+        assert isinstance(judge(readings), Unproven)
+        assert isinstance(judge(readings, boot_began_at_ms=9, last_reading_at_ms=9), Unproven)
+        assert isinstance(judge(readings, boot_began_at_ms=10, last_reading_at_ms=9), Proven)
+        bench.clear()
+        assert bench.left_over() == []
+        bench.session.close()
 
 
 @pytest.mark.kinds(ONE)
