@@ -3,9 +3,11 @@
 from collections.abc import Iterator
 
 from wlctl.errors import GarbledAnswer
-from wlctl.host.answer import Answer, number
+from wlctl.host import hardware
+from wlctl.host.answer import Answer, Line, number
+from wlctl.host.hardware import TEXT_MAX_CHARS, lines, word
 from wlctl.model.actions import NodeFacts
-from wlctl.model.facts import Capability
+from wlctl.model.facts import Capability, Scalar
 from wlctl.model.generation import Containment
 
 KIB = 1024
@@ -95,33 +97,64 @@ def _containment(word: str) -> Containment:
 
 
 def _capabilities(found: Answer) -> Iterator[Capability]:
-    yield Capability(f"cpu.arch.{_word(found.text('arch'))}")
+    arch = _ARCHITECTURES.get(found.text("arch"), found.text("arch"))
+    yield Capability(f"cpu.arch.{word(arch)}")
     yield Capability("cpu.cores", {"count": cores(found.text("cpus"))})
-    total_bytes = found.number("memory_total_kib") * KIB
-    free_bytes = found.number("memory_available_kib") * KIB
-    yield Capability("mem.system", {"total_bytes": total_bytes, "free_bytes": free_bytes})
-    known = {"kernel": found.text("kernel")}
-    for attr, key in (("distribution", "distribution"), ("version", "distribution_version")):
-        if found.has(key):
-            known[attr] = found.text(key)
-    yield Capability("os.linux", known)
-    yield Capability(
-        "store.state",
-        {"path": found.text("state_dir"), "free_bytes": found.number("disk_free_kib") * KIB},
-    )
+    yield from _memory(found, arch)
+    yield _system(found)
+    yield _state(found)
     if root := found.text("cgroup_root"):
         way = found.text("cgroup_way")
-        controllers = tuple(f for line in found.all("controllers") for f in line.fields)
+        controllers = tuple(f for line in lines(found, "controllers") for f in line.fields)
         yield Capability(
             "node.cgroup", {"version": 2, "way": way, "root": root, "controllers": controllers}
         )
-    for line in found.all("runtime"):
-        name, *version = line.fields
-        yield Capability(f"runtime.{_word(name)}", {"version": version[0]} if version else {})
+    for line in lines(found, "runtime"):
+        yield _runtime(line)
+    yield from hardware.capabilities(found)
 
 
-def _word(text: str) -> str:
-    lowered = text.lower()
-    if not lowered.isascii() or not lowered.replace("_", "").replace("-", "").isalnum():
-        raise GarbledAnswer(f"{text[:40]!r} cannot be part of a capability's id")
-    return lowered
+_ARCHITECTURES = {"arm64": "aarch64", "amd64": "x86_64"}
+"""What some systems call an architecture, to what Linux does."""
+
+
+def _memory(found: Answer, arch: str) -> Iterator[Capability]:
+    pool = {
+        "total_bytes": found.number("memory_total_kib") * KIB,
+        "free_bytes": found.number("memory_available_kib") * KIB,
+    }
+    yield Capability("mem.system", pool)
+    if hardware.unified(found) or (_is_macos(found) and arch == "aarch64"):
+        yield Capability("mem.unified", pool)
+
+
+def _is_macos(found: Answer) -> bool:
+    return found.has("os") and found.text("os") == "macos"
+
+
+def _system(found: Answer) -> Capability:
+    known = {"kernel": found.text("kernel")[:TEXT_MAX_CHARS]}
+    for attr, key in (("distribution", "distribution"), ("version", "distribution_version")):
+        if found.has(key):
+            known[attr] = found.text(key)[:TEXT_MAX_CHARS]
+    return Capability("os.macos" if _is_macos(found) else "os.linux", known)
+
+
+def _state(found: Answer) -> Capability:
+    attrs: dict[str, Scalar] = {
+        "path": found.text("state_dir"),
+        "free_bytes": found.number("disk_free_kib") * KIB,
+    }
+    if found.has("disk_total_kib"):
+        attrs["total_bytes"] = found.number("disk_total_kib") * KIB
+    return Capability("store.state", attrs)
+
+
+def _runtime(line: Line) -> Capability:
+    name, *more = line.fields or ("",)
+    attrs: dict[str, Scalar] = {}
+    if more and "=" not in more[0]:
+        attrs["version"] = more[0][:TEXT_MAX_CHARS]
+    named = line.named
+    attrs |= {key: named[key][:TEXT_MAX_CHARS] for key in ("path", "arch") if named.get(key)}
+    return Capability(f"runtime.{word(name)}", attrs)

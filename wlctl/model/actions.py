@@ -97,8 +97,23 @@ class NodeFacts:
     capabilities: tuple[Capability, ...]
     missing: tuple[str, ...]
 
-    def as_facts(self, *, seq: int, probed_at_ms: int, ttl_ms: int = FACTS_TTL_MS) -> Facts:
-        """Return what is recorded of this probe, received at `probed_at_ms`."""
+    def as_facts(
+        self,
+        *,
+        seq: int,
+        probed_at_ms: int,
+        asked_at_ms: int | None = None,
+        ttl_ms: int = FACTS_TTL_MS,
+    ) -> Facts:
+        """Return what is recorded of this probe.
+
+        Args:
+            probed_at_ms: When the controller had the answer.
+            asked_at_ms: When it asked; None for that same moment. The node read its clock somewhere
+                between the two, so that only what lies outside is skew.
+        """
+        began_at_ms = probed_at_ms if asked_at_ms is None else min(asked_at_ms, probed_at_ms)
+        nearest_ms = min(max(self.wall_ms, began_at_ms), probed_at_ms)
         return Facts(
             seq=seq,
             probed_at_ms=probed_at_ms,
@@ -107,7 +122,7 @@ class NodeFacts:
             machine_id=self.machine_id,
             boot_id=self.boot_id,
             uptime_ms=self.uptime_ms,
-            clock_skew_ms=self.wall_ms - probed_at_ms if self.wall_ms else 0,
+            clock_skew_ms=self.wall_ms - nearest_ms if self.wall_ms else 0,
             load=min(1.0, self.load_average / self.cpu_cores) if self.cpu_cores else None,
             memory_total_bytes=self.memory_total_bytes,
             memory_available_bytes=self.memory_available_bytes,

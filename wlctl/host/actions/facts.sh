@@ -37,22 +37,24 @@ identity() {
 	enc "$S"
 	answer state_dir "$e"
 	answer uid "$me"
+	made_dir "$S/$installation" || refuse resources "$S cannot be written" # who it is for, when it is cleaned
 }
 
 size() {
 	while read -r k v _; do
-		case $k in MemTotal:) answer memory_total_kib "$v" ;; MemAvailable:) answer memory_available_kib "$v" ;; esac
+		case $k in
+		MemTotal:) answer memory_total_kib "$v" ;;
+		MemAvailable:)
+			answer memory_available_kib "$v"
+			break
+			;;
+		esac
 	done </proc/meminfo
 	read -r v _ </proc/loadavg
 	answer load "$v"
 	v=0
 	if [ -r /sys/devices/system/cpu/online ]; then read -r v </sys/devices/system/cpu/online; fi
 	answer cpus "$v"
-	f_df=$(df -Pk "$S" 2>/dev/null) && {
-		# shellcheck disable=SC2086 # the last line's columns
-		set -- ${f_df##*"$nl"}
-		[ "$#" -lt 4 ] || answer disk_free_kib "$4"
-	}
 	ours
 	answer memory_ours_bytes "$f_sum"
 }
@@ -115,48 +117,6 @@ system() {
 	fi
 }
 
-runtimes() { # a program is asked for its version once, and again when it is another program
-	set --
-	f_names=
-	for f_n in python3 bash node java dotnet docker podman wasmtime qemu-system-x86_64; do
-		where "$f_n"
-		[ "$w" = "$f_n" ] || {
-			set -- "$@" "$w"
-			f_names="$f_names $f_n"
-		}
-	done
-	[ "$#" -gt 0 ] || return 0
-	f_key=
-	IFS=$nl
-	for f_l in $(stat -L -c '%n:%i:%Y:%s' "$@" 2>/dev/null); do f_key="$f_key $f_l"; done
-	unset IFS
-	if ! get_text "$S/runtimes" || [ "${text%%"$nl"*}" != "key$f_key" ]; then
-		text="key$f_key"
-		for f_n in $f_names; do
-			where "$f_n"
-			f_v=$(timeout -s KILL 5 "$w" --version 2>/dev/null </dev/null | head -n 1)
-			version_in "$f_v"
-			f_n=${f_n%%-*}
-			text="$text${nl}runtime ${f_n%3}${v:+ $v}"
-		done
-		put_text "$S/runtimes" "$text"
-	fi
-	case $text in *"$nl"*) out="$out${text#*"$nl"}$nl" ;; esac
-}
-version_in() { # TEXT -> v: its first word that is a version, or empty
-	v=
-	for f_w in $1; do
-		f_w=${f_w#v}
-		f_w=${f_w%%[!0-9.]*}
-		case $f_w in
-		[0-9]*.*[0-9])
-			v=$f_w
-			return 0
-			;;
-		esac
-	done
-}
-
 ids() {
 	set +f
 	for f_d in "$S/$installation/instances"/*/; do
@@ -166,22 +126,23 @@ ids() {
 	set -f
 }
 
-identity
 mounts
 refuse_network_state
+identity
 tools
 size
+storage
 network
 system
 runtimes
+accelerators
+devices
 ids
 answer containment "$containment"
 enc "$cg"
 answer cgroup_root "$e"
 answer cgroup_way cgroupfs
-if [ -n "$cg2" ] && [ -r "$cg2/cgroup.controllers" ]; then
-	read -r v <"$cg2/cgroup.controllers"
-	[ -z "$v" ] || answer controllers "$v"
-fi
+# above our own root: what is enabled there is for the launch to say
+if [ -n "$cg" ] && first "${cg%/*}/cgroup.controllers"; then answer controllers "$v"; fi
 for f_t in $missing; do answer missing "$f_t"; done
 finish ok

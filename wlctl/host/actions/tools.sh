@@ -11,15 +11,25 @@ where() { # NAME -> w: its absolute path; a standalone busybox shell prefers its
 	done
 	unset IFS
 }
-mounts() { # [FILE] -> cg2 (where cgroup v2 is mounted, or empty), state_fs (type of the state's file system)
-	cg2='' state_fs='' m_best=''
-	while read -r _ _ _ m_root m_at m_rest; do
+mounts() { # [FILE] -> cg2 (where cgroup v2 is mounted, or empty), state_fs (type of the state's file system), disks
+	cg2='' state_fs='' m_best='' disks='' m_seen=' ' m_left=32
+	while read -r _ _ m_dev m_root m_at m_rest; do
 		m_rest=${m_rest#*" - "}
 		if [ "${m_rest%% *}" = cgroup2 ] && [ "$m_root" = / ]; then cg2=$m_at; fi
 		m_up=${m_at%/} # in a pattern of its own: bash takes a quoted empty word there for no word
 		case $S/ in
 		"$m_up"/*)
 			if [ "${#m_at}" -ge "${#m_best}" ]; then m_best=$m_at state_fs=${m_rest%% *}; fi
+			;;
+		esac
+		case ${m_rest%% *}:$m_at in
+		*[\\]* | *:/etc/* | *:/boot | *:/boot/* | *:/efi) ;; # an escaped path, a file, or firmware's
+		ext[234]:* | xfs:* | btrfs:* | zfs:* | f2fs:* | bcachefs:* | jfs:* | vfat:* | exfat:* | ntfs3:* | overlay:/)
+			case $m_seen in *" $m_dev "*) continue ;; esac
+			[ "$m_left" -gt 0 ] || continue
+			m_left=$((m_left - 1))
+			m_seen="$m_seen$m_dev "
+			disks="$disks$nl${m_rest%% *} $m_at"
 			;;
 		esac
 	done <"${1:-/proc/self/mountinfo}"
