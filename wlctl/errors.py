@@ -334,6 +334,17 @@ class LedgerDamaged(WlctlError):
     exit_code = ExitCode.LEDGER
 
 
+class ChainBroken(WlctlError):
+    """The chain was changed after it was written, or a row is not what its event tells.
+
+    The first event that is wrong, missing or disagreed with is named. Keep the ledger as it is for
+    evidence; a checkpoint or a backup that was kept elsewhere says what was there before.
+    """
+
+    code = "chain-broken"
+    exit_code = ExitCode.LEDGER
+
+
 class LedgerNewer(WlctlError):
     """A newer wlctl has migrated the ledger; this one does not know its tables: update wlctl."""
 

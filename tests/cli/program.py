@@ -13,6 +13,7 @@ REDACTIONS = (
     (re.compile(r"\b[0-9a-f]{32}\b"), "<id>"),
     (re.compile(r"SHA256:[A-Za-z0-9+/]{43}"), "<fingerprint>"),
     (re.compile(r"\bsignatures/[A-Za-z0-9_-]{43}\.sig\b"), "<signature>"),
+    (re.compile(r"\bw[a-z2-7]{15}\b"), "<installation>"),
     (re.compile(r"\b\d+(\.\d+)? ?m?s\b"), "<s>"),
 )
 

@@ -25,6 +25,8 @@ COMMANDS = {
     "logs": Lazy("wlctl.cli.looking", "logs", "Print the end of what a copy wrote."),
     "stop": Lazy("wlctl.cli.ending", "stop", "Stop copies, with proof."),
     "unload": Lazy("wlctl.cli.ending", "unload", "Stop copies and remove them."),
+    "audit": Lazy("wlctl.cli.audit", "app", "The chain: what happened, verified."),
+    "ledger": Lazy("wlctl.cli.ledger", "app", "The ledger: checked, backed up, migrated."),
     "config": Lazy("wlctl.cli.config", "app", "Settings, and who set them."),
     "help": Lazy("wlctl.cli.help", "help_", "What codes, states and words mean.", PlainCommand),
     "completion": Lazy(

@@ -31,6 +31,11 @@ def local(at_ms: int) -> str:
     return at.astimezone().isoformat(sep=" ", timespec="seconds")
 
 
+def local_of(at: str) -> str:
+    """Write a moment that is given in RFC 3339 as `local` does."""
+    return local(int(datetime.fromisoformat(at).timestamp() * _SECOND_MS))
+
+
 def duration_s(text: str) -> float:
     """Read a duration such as `90s`, `2h` or `1h30m`.
 

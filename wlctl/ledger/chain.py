@@ -15,6 +15,7 @@ import rfc8785
 from sqlalchemy import select
 from sqlalchemy.engine.interfaces import DBAPICursor
 
+from wlctl.errors import LedgerDamaged
 from wlctl.ledger.schema import chain
 from wlctl.ledger.store import ReadTx, WriteTx
 from wlctl.model.event import Event, Json, rfc3339
@@ -27,6 +28,14 @@ KINDS = re.compile(
     r"|(node|slot|policy|signer|ledger)\.[a-z][a-z_]{0,31}"
 )
 """What an event may say happened."""
+
+FAMILIES = ("workload", "node", "slot", "policy", "signer", "ledger")
+
+
+def is_kind(text: str) -> bool:
+    """Answer whether `text` is a kind of event, or a family of kinds such as `node.*`."""
+    return KINDS.fullmatch(text) is not None or text in {f"{family}.*" for family in FAMILIES}
+
 
 _SURROGATE = re.compile("[\ud800-\udfff]")
 
@@ -146,13 +155,18 @@ def events(
     since_ms: int | None = None,
     until_ms: int | None = None,
     after_seq: int = 0,
+    newest_first: bool = False,
 ) -> Iterator[Event]:
-    """Yield the events that match everything given, oldest first, without holding them all.
+    """Yield the events that match everything given, in order, without holding them all.
 
     `kind` is one kind, or a family of them written `node.*`. `since_ms` is the first moment that
     counts and `until_ms` the first that no longer does, both by the events' informative times.
+
+    Raises:
+        LedgerDamaged: An event cannot be read.
     """
-    rows = select(chain).where(chain.c.seq > after_seq).order_by(chain.c.seq)
+    order = chain.c.seq.desc() if newest_first else chain.c.seq
+    rows = select(chain).where(chain.c.seq > after_seq).order_by(order)
     if kind is not None:
         family = kind.removesuffix("*")
         rows = rows.where(
@@ -177,12 +191,18 @@ def events(
 
 
 def _event(row: Mapping[Any, Any]) -> Event:
+    try:
+        payload = json.loads(row["payload"])
+    except (TypeError, ValueError) as error:
+        raise LedgerDamaged(
+            f"event {row['seq']} cannot be read", hint="see `wlctl audit verify`"
+        ) from error
     return Event(
         seq=row["seq"],
         at=row["at"],
         kind=row["kind"],
         actor=row["actor"],
-        payload=json.loads(row["payload"]),
+        payload=payload,
         prev_hash=row["prev_hash"],
         hash=row["hash"],
     )

@@ -15,6 +15,12 @@ from wlctl.errors import (
     WlctlError,
 )
 
+NO_TEXT = "Could not decode to UTF-8"
+"""What the driver says, without a code, of a text that is none.
+
+Source: CPython, Modules/_sqlite/cursor.c, `_pysqlite_fetch_one_row`.
+"""
+
 RESTORE = "keep the file for evidence and put a backup in its place"
 
 
@@ -54,6 +60,8 @@ def failure_of(error: Exception, path: Path, busy_timeout_s: float) -> WlctlErro
                 f"the ledger {path} cannot be written: {origin}",
                 hint="the file and its directory must both be writable by you",
             )
+        case None if str(origin).startswith(NO_TEXT):
+            return LedgerDamaged(f"the ledger {path} is damaged: {origin}", hint=RESTORE)
         case _:
             return None
 
