@@ -10,6 +10,7 @@ from wlctl.cli.command import App
 from wlctl.cli.options import session_of
 from wlctl.errors import ExitCode
 from wlctl.flows import ledger as flow
+from wlctl.flows import snapshot as fleet
 from wlctl.ledger.backend import Finding
 from wlctl.model.event import Json
 
@@ -40,7 +41,7 @@ def check(ctx: typer.Context) -> None:
 def backup(
     ctx: typer.Context,
     file: Annotated[
-        Path | None, typer.Argument(help="Where to; else a name beside the ledger.")
+        Path | None, typer.Argument(help="A file or directory; else beside the ledger.")
     ] = None,
 ) -> None:
     """Copy the ledger as it is at one moment, while others go on writing, and print where.
@@ -76,3 +77,14 @@ def migrate(ctx: typer.Context) -> None:
             f"  as it was before, it is kept in {done.backup}",
         ]
     render.document(session, "wlctl.ledger.migrate/1", value, lines)
+
+
+@app.command("snapshot")
+def snapshot(ctx: typer.Context) -> None:
+    """Print the fleet as a decision sees it: nodes, capabilities, instances, weights; no secrets.
+
+    `wlctl place PACKAGE --dry-run --snapshot FILE` decides from it again, anywhere, without a
+    ledger: to replay a decision, to attach it to a report, or to try what a change would do.
+    """
+    session = session_of(ctx)
+    session.streams.data(fleet.take(session.runtime))

@@ -16,17 +16,21 @@ def check(rt: Runtime) -> Health:
 
 
 def backup(rt: Runtime, target: Path | None) -> Path:
-    """Copy the ledger, to a name beside it unless a target is given, and return where.
+    """Copy the ledger, and return where the copy is.
+
+    Args:
+        target: A file, or a directory that gets one named by revision and moment; None is the
+            directory of the ledger.
 
     Raises:
         LedgerExists: Something is there already.
         InvalidFile, LedgerDiskFull: It cannot be written.
         LedgerDamaged: The ledger is damaged below its chain.
     """
-    if target is None:
+    if target is None or target.is_dir():
         with rt.ledger.read() as tx:
-            revision = revision_of(tx.conn)
-        target = backups.beside(rt.home.ledger, revision, rt.now_ms())
+            name = backups.beside(rt.home.ledger, revision_of(tx.conn), rt.now_ms())
+        target = name if target is None else target / name.name
     return backups.backup(rt.ledger, target)
 
 
