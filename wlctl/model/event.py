@@ -25,6 +25,16 @@ class Author:
     command: str = ""
     message: str = ""
 
+    @property
+    def principal(self) -> str:
+        """Who the policy takes the author for: the login, or the database's role.
+
+        Never who is behind sudo: that is a variable of the environment, which anybody can set.
+        """
+        login, _, _host = self.actor.rpartition("@")
+        name = (login or self.actor).partition(", sudo ")[0]
+        return name.encode(errors="replace").decode()
+
 
 @dataclass(frozen=True, slots=True)
 class Event:

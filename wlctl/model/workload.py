@@ -159,6 +159,8 @@ class WorkloadSpec:
         ports: Fixed TCP ports by name; a port of 0 is chosen on the node.
         secrets: Names of the secrets it is given.
         revocable_refs: Whatever a revocation may name: package id, signer keys, artifact hashes.
+        user: The login it runs as; empty for a uid of the instance's own.
+        capabilities: Linux capabilities it is given.
     """
 
     kind: Kind
@@ -171,3 +173,5 @@ class WorkloadSpec:
     ports: tuple[tuple[str, int], ...] = ()
     secrets: tuple[str, ...] = ()
     revocable_refs: tuple[str, ...] = ()
+    user: str = ""
+    capabilities: tuple[str, ...] = ()

@@ -132,6 +132,8 @@ def preview(workload: Workload, revocable_refs: tuple[str, ...] = ()) -> Workloa
         ports=tuple((port.name, port.number) for port in workload.ports),
         secrets=workload.run.secrets,
         revocable_refs=revocable_refs,
+        user=workload.run.user,
+        capabilities=workload.run.capabilities,
     )
 
 
