@@ -103,7 +103,7 @@ def test_an_isolated_process_has_a_uid_of_its_own_and_no_way_out(bench: Bench) -
     assert status is not None
     uid = status.generations[0].uid
     assert uid is not None
-    assert 61184 <= uid <= 65519
+    assert 1_900_000_000 <= uid < 1_900_100_000
     facts = dict(line.split(":\t", 1) for line in log.splitlines() if ":\t" in line)
     assert facts["Uid"].split() == facts["Gid"].split() == [str(uid)] * 4
     assert facts["Groups"].split() in ([], [str(uid)])

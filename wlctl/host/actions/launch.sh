@@ -63,20 +63,34 @@ take_uid() { # -> uid: the instance's own for as long as it has data here, or - 
 		return 0
 		;;
 	esac
-	n_all="$nl$text$nl"
-	n_u=61184
-	while [ "$n_u" -le 65519 ]; do
+	uid_range
+	n_all="$nl$text$nl" n_i=0
+	while [ "$n_i" -lt "$n_count" ]; do
+		n_u=$((n_first + (n_start + n_i) % n_count))
 		case $n_all in
 		*"$nl$n_u "*) ;;
 		*) if unused_uid "$n_u"; then break; fi ;;
 		esac
-		n_u=$((n_u + 1))
+		n_i=$((n_i + 1))
 	done
-	if [ "$n_u" -gt 65519 ] || ! put_text "$S/uids" "${text:+$text$nl}$n_u $installation $iid"; then
+	if [ "$n_i" = "$n_count" ] || ! put_text "$S/uids" "${text:+$text$nl}$n_u $installation $iid"; then
 		problem='resources no uid can be given'
 		return 1
 	fi
 	uid=$n_u
+}
+uid_range() { # -> n_first, n_count, n_start: ids that nobody else hands out
+	# 61184 to 65519 are what systemd gives to services, and containers have theirs from 100000 on;
+	# only where the ids of this machine end at 65536 is there nothing better
+	n_first=61184 n_count=4336
+	while read -r n_in _ n_len; do
+		if [ "$n_in" -le 1900000000 ] && [ "$((n_in + n_len))" -ge 1900100000 ]; then
+			n_first=1900000000 n_count=100000
+		fi
+	done </proc/self/uid_map
+	# nodes that share a kernel (containers, tests) see each other's processes: each begins elsewhere
+	get "$S/node_id" && n_start=${g%"${g#???????}"} || n_start=0
+	n_start=$((0x$n_start % n_count))
 }
 unused_uid() {
 	! grep -q "^[^:]*:[^:]*:$1:" /etc/passwd /etc/group 2>/dev/null 7>&- || return 1
