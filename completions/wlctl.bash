@@ -12,10 +12,10 @@ _wlctl() {
         last=$word
         case $word in
             --) return ;;
-            --avoid|--count|--db|--generation|--grace|--host-key|--key|--message|--name|--output|--pin|--port|--prefer|--sign|--snapshot|--tail|--tier|--where|--why|-m|-o) skip=value ;;
+            --after|--against|--avoid|--count|--db|--generation|--grace|--host-key|--instance|--key|--kind|--message|--name|--node|--output|--pin|--port|--prefer|--sign|--since|--snapshot|--tail|--tier|--until|--where|--why|-m|-o) skip=value ;;
             -*) ;;
             *) case "$at/$word" in
-                /init|/signer|/signer/add|/signer/ls|/package|/package/init|/package/build|/package/sign|/package/verify|/package/show|/package/ls|/doctor|/node|/node/add|/node/ls|/node/probe|/place|/ps|/logs|/stop|/unload|/config|/config/show|/help|/completion) at=$at/$word ;;
+                /init|/signer|/signer/add|/signer/ls|/package|/package/init|/package/build|/package/sign|/package/verify|/package/show|/package/ls|/doctor|/node|/node/add|/node/ls|/node/probe|/place|/ps|/logs|/stop|/unload|/audit|/audit/log|/audit/verify|/audit/checkpoint|/audit/export|/ledger|/ledger/check|/ledger/backup|/ledger/migrate|/ledger/snapshot|/config|/config/show|/help|/completion) at=$at/$word ;;
             esac ;;
         esac
     done
@@ -27,10 +27,11 @@ _wlctl() {
             --sign) files=yes ;;
             --key) files=yes ;;
             --snapshot) files=yes ;;
+            --against) files=yes ;;
         esac
     else
         case $at in
-            '') commands='init signer package doctor node place ps logs stop unload config help completion' choices='' files=''
+            '') commands='init signer package doctor node place ps logs stop unload audit ledger config help completion' choices='' files=''
                 options='--version -h --help --db -o --output -m --message --yes --no-color --debug' ;;
             /init) commands='' choices='' files=''
                 options='-h --help --db -o --output -m --message --yes --no-color --debug' ;;
@@ -74,6 +75,26 @@ _wlctl() {
                 options='--grace --now -h --help --db -o --output -m --message --yes --no-color --debug' ;;
             /unload) commands='' choices='' files=''
                 options='--grace --now --purge -h --help --db -o --output -m --message --yes --no-color --debug' ;;
+            /audit) commands='log verify checkpoint export' choices='' files=''
+                options='-h --help --db -o --output -m --message --yes --no-color --debug' ;;
+            /audit/log) commands='' choices='' files=''
+                options='--kind --instance --node --since --until --tail -f --follow -h --help --db -o --output -m --message --yes --no-color --debug' ;;
+            /audit/verify) commands='' choices='' files=''
+                options='--against -h --help --db -o --output -m --message --yes --no-color --debug' ;;
+            /audit/checkpoint) commands='' choices='' files=''
+                options='-h --help --db -o --output -m --message --yes --no-color --debug' ;;
+            /audit/export) commands='' choices='' files=''
+                options='--after -h --help --db -o --output -m --message --yes --no-color --debug' ;;
+            /ledger) commands='check backup migrate snapshot' choices='' files=''
+                options='-h --help --db -o --output -m --message --yes --no-color --debug' ;;
+            /ledger/check) commands='' choices='' files=''
+                options='-h --help --db -o --output -m --message --yes --no-color --debug' ;;
+            /ledger/backup) commands='' choices='' files=yes
+                options='-h --help --db -o --output -m --message --yes --no-color --debug' ;;
+            /ledger/migrate) commands='' choices='' files=''
+                options='-h --help --db -o --output -m --message --yes --no-color --debug' ;;
+            /ledger/snapshot) commands='' choices='' files=''
+                options='-h --help --db -o --output -m --message --yes --no-color --debug' ;;
             /config) commands=show choices='' files=''
                 options='-h --help --db -o --output -m --message --yes --no-color --debug' ;;
             /config/show) commands='' choices='' files=''

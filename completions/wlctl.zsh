@@ -9,10 +9,10 @@ _wlctl() {
         last=$word
         case $word in
             --) return 1 ;;
-            --avoid|--count|--db|--generation|--grace|--host-key|--key|--message|--name|--output|--pin|--port|--prefer|--sign|--snapshot|--tail|--tier|--where|--why|-m|-o) skip=value ;;
+            --after|--against|--avoid|--count|--db|--generation|--grace|--host-key|--instance|--key|--kind|--message|--name|--node|--output|--pin|--port|--prefer|--sign|--since|--snapshot|--tail|--tier|--until|--where|--why|-m|-o) skip=value ;;
             -*) ;;
             *) case "$at/$word" in
-                /init|/signer|/signer/add|/signer/ls|/package|/package/init|/package/build|/package/sign|/package/verify|/package/show|/package/ls|/doctor|/node|/node/add|/node/ls|/node/probe|/place|/ps|/logs|/stop|/unload|/config|/config/show|/help|/completion) at=$at/$word ;;
+                /init|/signer|/signer/add|/signer/ls|/package|/package/init|/package/build|/package/sign|/package/verify|/package/show|/package/ls|/doctor|/node|/node/add|/node/ls|/node/probe|/place|/ps|/logs|/stop|/unload|/audit|/audit/log|/audit/verify|/audit/checkpoint|/audit/export|/ledger|/ledger/check|/ledger/backup|/ledger/migrate|/ledger/snapshot|/config|/config/show|/help|/completion) at=$at/$word ;;
             esac ;;
         esac
     done
@@ -27,6 +27,7 @@ _wlctl() {
             --sign) files=yes ;;
             --key) files=yes ;;
             --snapshot) files=yes ;;
+            --against) files=yes ;;
         esac
         if [[ -n $files ]]; then _files; elif (( $#choices )); then compadd -a choices; fi
         return
@@ -44,6 +45,8 @@ _wlctl() {
                 'logs:Print the end of what a copy wrote to its standard output and error.'
                 'stop:Stop copies, and return when it is proven that no process of them is left.'
                 'unload:Stop copies as `stop` does, and remove them; their names are free then.'
+                'audit:The chain: what happened, in order, and whether the record of it is whole.'
+                'ledger:The ledger itself: checked, backed up, migrated.'
                 'config:Settings, and who set them.'
                 'help:Explain exit codes, error codes, states and the other words of the output.'
                 'completion:Print the completions for a shell.'
@@ -397,6 +400,169 @@ _wlctl() {
                 '--grace:Between stop signal and kill, e.g. 30s; else its own'
                 '--now:Kill at once, as --grace 0s'
                 '--purge:Remove data it was to keep'
+                '-h:Show this text'
+                '--help:Show this text'
+                '--db:The ledger'
+                '-o:One of table, wide, json, jsonl, name'
+                '--output:One of table, wide, json, jsonl, name'
+                '-m:Keep TEXT in the chain'
+                '--message:Keep TEXT in the chain'
+                '--yes:Answer every question with yes'
+                '--no-color:No colour'
+                '--debug:Show a traceback with an error'
+            )
+            ;;
+        /audit)
+            commands=(
+                'log:List what happened, oldest first.'
+                'verify:Verify every link of the chain, and every row that an event tells of.'
+                'checkpoint:Print a signed checkpoint of the chain, to be kept where nobody here can change it.'
+                'export:Print every event as one line of JSON, with all that its hash was made of.'
+            )
+            options=(
+                '-h:Show this text'
+                '--help:Show this text'
+                '--db:The ledger'
+                '-o:One of table, wide, json, jsonl, name'
+                '--output:One of table, wide, json, jsonl, name'
+                '-m:Keep TEXT in the chain'
+                '--message:Keep TEXT in the chain'
+                '--yes:Answer every question with yes'
+                '--no-color:No colour'
+                '--debug:Show a traceback with an error'
+            )
+            ;;
+        /audit/log)
+            options=(
+                '--kind:Only of this kind, or of a family such as `node.*`'
+                '--instance:Only about this instance: name, id or beginning of an id'
+                '--node:Only about this node'
+                '--since:Only since: 2h, or RFC 3339'
+                '--until:Only until: 2h, or RFC 3339'
+                '--tail:Only so many of the newest; 10 with --follow'
+                '-f:Go on with what happens from now on'
+                '--follow:Go on with what happens from now on'
+                '-h:Show this text'
+                '--help:Show this text'
+                '--db:The ledger'
+                '-o:One of table, wide, json, jsonl, name'
+                '--output:One of table, wide, json, jsonl, name'
+                '-m:Keep TEXT in the chain'
+                '--message:Keep TEXT in the chain'
+                '--yes:Answer every question with yes'
+                '--no-color:No colour'
+                '--debug:Show a traceback with an error'
+            )
+            ;;
+        /audit/verify)
+            options=(
+                '--against:A checkpoint that was kept elsewhere'
+                '-h:Show this text'
+                '--help:Show this text'
+                '--db:The ledger'
+                '-o:One of table, wide, json, jsonl, name'
+                '--output:One of table, wide, json, jsonl, name'
+                '-m:Keep TEXT in the chain'
+                '--message:Keep TEXT in the chain'
+                '--yes:Answer every question with yes'
+                '--no-color:No colour'
+                '--debug:Show a traceback with an error'
+            )
+            ;;
+        /audit/checkpoint)
+            options=(
+                '-h:Show this text'
+                '--help:Show this text'
+                '--db:The ledger'
+                '-o:One of table, wide, json, jsonl, name'
+                '--output:One of table, wide, json, jsonl, name'
+                '-m:Keep TEXT in the chain'
+                '--message:Keep TEXT in the chain'
+                '--yes:Answer every question with yes'
+                '--no-color:No colour'
+                '--debug:Show a traceback with an error'
+            )
+            ;;
+        /audit/export)
+            options=(
+                '--after:Only events after SEQ'
+                '-h:Show this text'
+                '--help:Show this text'
+                '--db:The ledger'
+                '-o:One of table, wide, json, jsonl, name'
+                '--output:One of table, wide, json, jsonl, name'
+                '-m:Keep TEXT in the chain'
+                '--message:Keep TEXT in the chain'
+                '--yes:Answer every question with yes'
+                '--no-color:No colour'
+                '--debug:Show a traceback with an error'
+            )
+            ;;
+        /ledger)
+            commands=(
+                'check:Check the ledger below its chain: file, pages, references, tables.'
+                'backup:Copy the ledger as it is at one moment, while others go on writing, and print where.'
+                'migrate:Bring the ledger'\''s tables to this version of wlctl, after a backup.'
+                'snapshot:Print the fleet as a decision sees it: nodes, capabilities, instances, weights; no secrets.'
+            )
+            options=(
+                '-h:Show this text'
+                '--help:Show this text'
+                '--db:The ledger'
+                '-o:One of table, wide, json, jsonl, name'
+                '--output:One of table, wide, json, jsonl, name'
+                '-m:Keep TEXT in the chain'
+                '--message:Keep TEXT in the chain'
+                '--yes:Answer every question with yes'
+                '--no-color:No colour'
+                '--debug:Show a traceback with an error'
+            )
+            ;;
+        /ledger/check)
+            options=(
+                '-h:Show this text'
+                '--help:Show this text'
+                '--db:The ledger'
+                '-o:One of table, wide, json, jsonl, name'
+                '--output:One of table, wide, json, jsonl, name'
+                '-m:Keep TEXT in the chain'
+                '--message:Keep TEXT in the chain'
+                '--yes:Answer every question with yes'
+                '--no-color:No colour'
+                '--debug:Show a traceback with an error'
+            )
+            ;;
+        /ledger/backup)
+            files=yes
+            options=(
+                '-h:Show this text'
+                '--help:Show this text'
+                '--db:The ledger'
+                '-o:One of table, wide, json, jsonl, name'
+                '--output:One of table, wide, json, jsonl, name'
+                '-m:Keep TEXT in the chain'
+                '--message:Keep TEXT in the chain'
+                '--yes:Answer every question with yes'
+                '--no-color:No colour'
+                '--debug:Show a traceback with an error'
+            )
+            ;;
+        /ledger/migrate)
+            options=(
+                '-h:Show this text'
+                '--help:Show this text'
+                '--db:The ledger'
+                '-o:One of table, wide, json, jsonl, name'
+                '--output:One of table, wide, json, jsonl, name'
+                '-m:Keep TEXT in the chain'
+                '--message:Keep TEXT in the chain'
+                '--yes:Answer every question with yes'
+                '--no-color:No colour'
+                '--debug:Show a traceback with an error'
+            )
+            ;;
+        /ledger/snapshot)
+            options=(
                 '-h:Show this text'
                 '--help:Show this text'
                 '--db:The ledger'
