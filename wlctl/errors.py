@@ -411,6 +411,53 @@ class HostKeyChanged(Unreachable):
     code = "host-key-changed"
 
 
+class HostKeyUnknown(Unreachable):
+    """No known_hosts file says which key this machine has: a jump host, or one that is to be added.
+
+    wlctl records no key of a jump host by itself. Compare the fingerprint that is shown with the
+    machine's own, then connect once with ssh, which asks and records it.
+    """
+
+    code = "host-key-unknown"
+
+
+class HostKeyRevoked(Unreachable):
+    """The machine shows a key that known_hosts marks as `@revoked`: somebody else may have it.
+
+    Nothing is sent there. Give the machine a new host key, and record that one.
+    """
+
+    code = "host-key-revoked"
+
+
+class CertificateExpired(Unreachable):
+    """The login failed, and a certificate that may have been meant for it is out of its time.
+
+    Have the key signed again, and put the certificate into the file that is named.
+    """
+
+    code = "certificate-expired"
+
+
+class UnsafeSshConfig(Unreachable):
+    """A file of ssh's configuration, or a known_hosts file, can have been written by others.
+
+    What it says decides which machine is spoken to and which command leads there. Look at what it
+    says, then give it to its user alone: mode 0600 or 0644, owned by you or root.
+    """
+
+    code = "unsafe-ssh-config"
+
+
+class InvalidSshConfig(Unreachable):
+    """A line of ssh's configuration cannot be understood, or whether it applies cannot be known.
+
+    File and line are named. `Match exec` is refused where it could apply, since it runs a command.
+    """
+
+    code = "invalid-ssh-config"
+
+
 class ShellFailed(Unreachable):
     """The login works and does not start a POSIX shell: check the account's shell on the node."""
 
@@ -439,6 +486,12 @@ class ActionTimeout(Unreachable):
     """The node did not finish one action in time, though it kept sending."""
 
     code = "action-timeout"
+
+
+class OperationTimeout(Unreachable):
+    """All that one command does on a node took too long together, though each step was in time."""
+
+    code = "operation-timeout"
 
 
 class GarbledAnswer(Unreachable):

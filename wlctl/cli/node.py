@@ -1,5 +1,6 @@
 """`wlctl node`: the fleet."""
 
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -19,11 +20,21 @@ app = App("The fleet: the machines that wlctl places on.")
 def add(
     ctx: typer.Context,
     name: Annotated[str, typer.Argument(help="What you call it.")],
-    where: Annotated[str, typer.Argument(help="[USER@]HOST, or `local` for this machine.")],
-    port: Annotated[int, typer.Option(min=1, max=65535, help="Of its sshd.")] = 22,
+    where: Annotated[
+        str, typer.Argument(help="[USER@]HOST or an ssh alias, or `local` for this machine.")
+    ],
+    port: Annotated[
+        int, typer.Option(min=0, max=65535, help="Of its sshd; 0 for what ssh would use.")
+    ] = 0,
     host_key: Annotated[
         str, typer.Option(metavar="SHA256:…", help="The fingerprint it must show; asks otherwise.")
     ] = "",
+    known_hosts: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE", help="A known_hosts file that has its key, instead of asking."
+        ),
+    ] = None,
     tier: Annotated[
         str, typer.Option(metavar="TIER", help="discovered, paired (runs signed work) or trusted.")
     ] = Tier.PAIRED.word,
@@ -32,8 +43,8 @@ def add(
     """Look at a machine once and add it to the fleet.
 
     Trust is bound to the host key that it shows now, not to its address. wlctl logs in with the key
-    that `wlctl init` made (its public half belongs into the login's authorized_keys) and with what
-    the ssh agent has. Whoever has that key has a shell on the node.
+    that `wlctl init` made (its public half belongs into the login's authorized_keys), then with
+    what ~/.ssh/config names and the ssh agent has. Whoever has that key has a shell on the node.
     """
     session = session_of(ctx)
 
@@ -43,7 +54,7 @@ def add(
                 f"{where} shows the host key {shown}, not {host_key}",
                 hint="find out which is right before you trust it",
             )
-        if not host_key:
+        if not host_key and known_hosts is None:
             session.confirm(f"{where} shows the host key {shown}. Is that right?")
 
     node = flow.add(
@@ -52,6 +63,7 @@ def add(
         _address(where, port=port, sudo=sudo),
         _tier(tier),
         accept_key=accept,
+        known_hosts=known_hosts,
     )
     render.document(session, "wlctl.node/1", _json(node), _summary(node), name=node.name)
 
@@ -147,7 +159,7 @@ def _where(address: Address) -> str:
     if address.transport is TransportKind.LOCAL:
         return "local"
     user = f"{address.user}@" if address.user else ""
-    port = "" if address.port == 22 else f":{address.port}"  # noqa: PLR2004  the port of ssh
+    port = "" if address.port in {0, 22} else f":{address.port}"
     return f"{user}{address.host}{port}"
 
 

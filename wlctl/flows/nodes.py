@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
+from pathlib import Path
 
 from wlctl.errors import ForeignNode, NameTaken, NodeUnfit, UsageError, WlctlError
 from wlctl.flows.runtime import Runtime
@@ -37,12 +38,14 @@ def add(
     tier: Tier,
     *,
     accept_key: Callable[[str], None],
+    known_hosts: Path | None = None,
 ) -> Node:
     """Add the machine at `address` to the fleet, after looking at it once.
 
     Args:
         address: Without a host key; the one that it shows is recorded when `accept_key` agrees.
         accept_key: Called with the fingerprint of the host key; raises to refuse it.
+        known_hosts: A file that must know that key.
 
     Raises:
         NameTaken: The fleet has a node of this name, or this machine under another.
@@ -59,7 +62,7 @@ def add(
         if any(node.name == name for node in nodes.ls(tx)):
             raise NameTaken(f"there is a node {name} already", hint="`wlctl node ls` lists them")
     if address.transport is TransportKind.SSH:
-        address = _with_host_key(address, accept_key)
+        address = _with_host_key(rt, address, accept_key, known_hosts)
     found = _look(rt, address)
     if found.missing:
         raise NodeUnfit(
@@ -179,9 +182,12 @@ def _facts(rt: Runtime, found: NodeFacts, *, seq: int, now_ms: int) -> Facts:
     return found.as_facts(seq=seq, probed_at_ms=now_ms, ttl_ms=ttl_ms)
 
 
-def _with_host_key(address: Address, accept_key: Callable[[str], None]) -> Address:
-    from wlctl.host import ssh
-
-    shown = ssh.scan_host_key(address.host, address.port)
-    accept_key(ssh.fingerprint(shown))
+def _with_host_key(
+    rt: Runtime,
+    address: Address,
+    accept_key: Callable[[str], None],
+    known_hosts: Path | None,
+) -> Address:
+    shown, fingerprint = rt.scan_host_key(address, known_hosts)
+    accept_key(fingerprint)
     return replace(address, host_key=shown)

@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from wlctl.host.node import NodeSession
     from wlctl.ledger.store import Ledger
 
+SYSTEM_SSH_CONFIG = Path("/etc/ssh/ssh_config")
+
 BASE32 = "abcdefghijklmnopqrstuvwxyz234567"
 
 
@@ -122,7 +124,39 @@ class Runtime:
             keys=(self.home.ssh_key,),
             nonce=self.new_token,
             deadlines=Deadlines(connect_s=self.settings.connect_timeout_s),
+            configs=ssh_configs(),
+            now_ms=self.now_ms(),
         )
+
+    def scan_host_key(self, address: Address, known_hosts: Path | None = None) -> tuple[str, str]:
+        """Ask the machine at `address` which host key it shows: the key, and its fingerprint.
+
+        Args:
+            known_hosts: A file that must know the key; without one, whether it is right is for the
+                caller to find out.
+
+        Raises:
+            Unreachable: It shows none, or not the one that `known_hosts` has.
+        """
+        from wlctl.host import ssh
+        from wlctl.host.transport import Deadlines
+
+        shown = ssh.scan_host_key(
+            address,
+            credentials=ssh.Credentials((self.home.ssh_key,), ssh_configs(), self.now_ms() // 1000),
+            trusted=known_hosts,
+            deadlines=Deadlines(connect_s=self.settings.connect_timeout_s),
+        )
+        return shown, ssh.fingerprint(shown)
+
+
+def ssh_configs() -> tuple[Path, ...]:
+    """Where ssh looks for its configuration: at the passwd entry's home, whatever HOME says."""
+    try:
+        own = Path(pwd.getpwuid(os.getuid()).pw_dir) / ".ssh/config"
+    except KeyError:
+        return (SYSTEM_SSH_CONFIG,)
+    return own, SYSTEM_SSH_CONFIG
 
 
 def build(settings: Settings, *, command: str, message: str) -> Runtime:

@@ -8,7 +8,7 @@ from typing import BinaryIO, Self, TypeVar
 from wlctl.errors import GarbledAnswer, Indeterminate, InvalidFile
 from wlctl.host import outcome, probe, script, transport
 from wlctl.host.answer import ANSWER_MAX_BYTES, Answer, Status
-from wlctl.host.transport import CHUNK_BYTES, Call, Deadlines, Transport
+from wlctl.host.transport import CHUNK_BYTES, Call, Deadlines, Operation, Transport
 from wlctl.model.actions import (
     Launched,
     LogTail,
@@ -48,30 +48,32 @@ def connect(
     keys: Sequence[Path],
     nonce: Callable[[], str],
     deadlines: Deadlines | None = None,
+    configs: Sequence[Path] = (),
+    now_ms: int = 0,
 ) -> "NodeSession":
     """Open the way to the node at `address`, for one command.
 
     Args:
-        keys: Private key files to try before the agent's.
+        keys: Private key files to try before those of ssh's configuration and the agent's.
         nonce: Makes 16 to 64 hex digits, never the same twice.
+        configs: ssh's configuration files, the user's before the system's; none to read none.
+        now_ms: The time, for certificates: at 0 none is valid.
 
     Raises:
         Unreachable: In the leaf that says which step failed.
     """
     bounds = deadlines or Deadlines()
-    return NodeSession(_way(address, keys, bounds), nonce=nonce, deadlines=bounds)
+    operation = Operation(bounds.operation_s)  # connecting is part of it
+    if address.transport is TransportKind.LOCAL:
+        from wlctl.host.local import LocalTransport
 
+        way: Transport = LocalTransport(sudo=address.sudo)
+    else:
+        from wlctl.host.ssh import Credentials, SshTransport
 
-def _way(address: Address, keys: Sequence[Path], deadlines: Deadlines) -> Transport:
-    match address.transport:
-        case TransportKind.LOCAL:
-            from wlctl.host.local import LocalTransport
-
-            return LocalTransport(sudo=address.sudo)
-        case TransportKind.SSH:
-            from wlctl.host.ssh import SshTransport
-
-            return SshTransport(address, keys=keys, deadlines=deadlines)
+        credentials = Credentials(tuple(keys), tuple(configs), now_ms // 1000)
+        way = SshTransport(address, credentials=credentials, deadlines=bounds)
+    return NodeSession(way, nonce=nonce, deadlines=bounds, operation=operation)
 
 
 class NodeSession:
@@ -81,10 +83,18 @@ class NodeSession:
     raise `Indeterminate` when it may have been. A node's no is a value: `Refused`.
     """
 
-    def __init__(self, way: Transport, *, nonce: Callable[[], str], deadlines: Deadlines) -> None:
+    def __init__(
+        self,
+        way: Transport,
+        *,
+        nonce: Callable[[], str],
+        deadlines: Deadlines,
+        operation: Operation | None = None,
+    ) -> None:
         self._way = way
         self._nonce = nonce
         self._deadlines = deadlines
+        self._operation = operation or Operation(deadlines.operation_s)
 
     def __enter__(self) -> Self:
         return self
@@ -249,7 +259,13 @@ class NodeSession:
             answer_max_bytes=answer_max_bytes,
             extra_s=extra_s,
         )
-        found = transport.run(self._way, call, nonce=self._nonce(), deadlines=self._deadlines)
+        found = transport.run(
+            self._way,
+            call,
+            nonce=self._nonce(),
+            deadlines=self._deadlines,
+            operation=self._operation,
+        )
         if found.status is not Status.REFUSED:
             return found
         return self._told(outcome.refusal, found) if mutates else outcome.refusal(found)

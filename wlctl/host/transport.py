@@ -12,6 +12,7 @@ from wlctl.errors import (
     ConnectionLost,
     GarbledAnswer,
     Indeterminate,
+    OperationTimeout,
     ShellFailed,
     SilenceTimeout,
     SudoRefused,
@@ -44,6 +45,7 @@ class Deadlines:
     auth_s: float = 10.0
     silence_s: float = 30.0
     action_s: float = 60.0
+    operation_s: float = 300.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +68,22 @@ class Call:
     data_bytes: int = 0
     answer_max_bytes: int = ANSWER_MAX_BYTES
     extra_s: float = 0.0
+
+
+class Operation:
+    """The time that all actions of one command on one node have together; it starts here.
+
+    What an action may take beyond its own deadline, this may too: a grace, an upload.
+    """
+
+    def __init__(self, whole_s: float) -> None:
+        self.whole_s = whole_s
+        self.ends_at_s = time.monotonic() + whole_s
+
+    def extend(self, extra_s: float) -> None:
+        """Allow for one action's grace or upload."""
+        self.whole_s += extra_s
+        self.ends_at_s += extra_s
 
 
 class ChannelEnded(Exception):
@@ -116,11 +134,19 @@ class Transport(Protocol):
         """Let go of the node."""
 
 
-def run(transport: Transport, call: Call, *, nonce: str, deadlines: Deadlines) -> Answer:
+def run(
+    transport: Transport,
+    call: Call,
+    *,
+    nonce: str,
+    deadlines: Deadlines,
+    operation: Operation | None = None,
+) -> Answer:
     """Run `call` once and return its answer.
 
     Args:
         nonce: 16 to 64 hex digits, never used before: it marks this answer as ours.
+        operation: What this action is part of; by default it stands alone.
 
     Raises:
         Unreachable: No whole answer came, and nothing can have been changed.
@@ -128,7 +154,9 @@ def run(transport: Transport, call: Call, *, nonce: str, deadlines: Deadlines) -
     """
     assert _NONCE.fullmatch(nonce), "a nonce goes into a command line"
     request = _request(call)
-    talk = _Talk(transport.open(nonce), call, nonce, deadlines)
+    clock = _Clock(call, deadlines, operation or Operation(deadlines.operation_s))
+    clock.check()
+    talk = _Talk(transport.open(nonce), call, nonce, clock)
     try:
         talk.wait_ready()
         try:
@@ -164,16 +192,56 @@ def _detail(found: Answer) -> str:
     )
 
 
-class _Talk:
-    """One action's conversation, with the clock that bounds it."""
+class _Clock:
+    """Says how much longer to wait, and which deadline it was that passed."""
 
-    def __init__(self, channel: Channel, call: Call, nonce: str, deadlines: Deadlines) -> None:
+    def __init__(self, call: Call, deadlines: Deadlines, operation: Operation) -> None:
+        self._name = call.name
+        extra_s = call.extra_s + call.data_bytes / UPLOAD_FLOOR_BYTES_S
+        operation.extend(extra_s)
+        self._operation = operation
+        self._silence_s = deadlines.silence_s + call.extra_s
+        self._whole_s = deadlines.action_s + extra_s
+        self._ends_at_s = time.monotonic() + self._whole_s
+
+    def check(self) -> None:
+        """Make sure that there is time left.
+
+        Raises:
+            ActionTimeout, OperationTimeout: There is none.
+        """
+        now_s = time.monotonic()
+        if now_s >= self._operation.ends_at_s:
+            raise OperationTimeout(
+                f"all that was to be done there took longer than {self._operation.whole_s:g} s, "
+                f"`{self._name}` was the last of it"
+            )
+        if now_s >= self._ends_at_s:
+            raise ActionTimeout(f"`{self._name}` was not done after {self._whole_s:g} s")
+
+    def patience_s(self) -> float:
+        """Return how long to wait for the next byte; raises as `check`."""
+        self.check()
+        ends_at_s = min(self._ends_at_s, self._operation.ends_at_s)
+        return min(self._silence_s, max(0.001, ends_at_s - time.monotonic()))
+
+    def too_late(self, what: str) -> Unreachable:
+        """Return the failure of a node that did nothing for as long as `patience_s` said."""
+        try:
+            self.check()
+        except (ActionTimeout, OperationTimeout) as failure:
+            return failure
+        return SilenceTimeout(f"the node {what} for {self._silence_s:g} s")
+
+
+class _Talk:
+    """One action's conversation."""
+
+    def __init__(self, channel: Channel, call: Call, nonce: str, clock: _Clock) -> None:
         self.channel = channel
         self._call = call
         self._nonce = nonce
-        self._silence_s = deadlines.silence_s + call.extra_s
-        self._whole_s = deadlines.action_s + call.extra_s + call.data_bytes / UPLOAD_FLOOR_BYTES_S
-        self._ends_at_s = time.monotonic() + self._whole_s
+        self._clock = clock
         self._rest = bytearray()
 
     def wait_ready(self) -> None:
@@ -234,30 +302,16 @@ class _Talk:
     def _send(self, data: bytes) -> None:
         for start in range(0, len(data), CHUNK_BYTES):
             try:
-                self.channel.send(data[start : start + CHUNK_BYTES], self._patience_s())
+                self.channel.send(data[start : start + CHUNK_BYTES], self._clock.patience_s())
             except ChannelEnded:
                 raise ConnectionLost("the connection ended while it was written to") from None
             except ChannelSilent:
-                raise self._too_late("took no data") from None
+                raise self._clock.too_late("took no data") from None
 
     def _receive(self) -> bytes:
         try:
-            return self.channel.receive(self._patience_s())
+            return self.channel.receive(self._clock.patience_s())
         except ChannelEnded:
             raise ConnectionLost("the connection ended before the answer did") from None
         except ChannelSilent:
-            raise self._too_late("said nothing") from None
-
-    def _patience_s(self) -> float:
-        left_s = self._ends_at_s - time.monotonic()
-        if left_s <= 0:
-            raise self._overdue()
-        return min(self._silence_s, left_s)
-
-    def _too_late(self, what: str) -> Unreachable:
-        if time.monotonic() >= self._ends_at_s:
-            return self._overdue()
-        return SilenceTimeout(f"the node {what} for {self._silence_s:g} s")
-
-    def _overdue(self) -> ActionTimeout:
-        return ActionTimeout(f"`{self._call.name}` was not done after {self._whole_s:g} s")
+            raise self._clock.too_late("said nothing") from None

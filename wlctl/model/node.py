@@ -51,6 +51,7 @@ class Address:
 
     Attributes:
         host: Name, address or ssh alias; empty for the local transport.
+        port: Of its sshd, or 0 for what ssh would use.
         user: Login, or empty for what ssh would use.
         host_key: The public host key it must show, `TYPE BASE64`; empty for the local transport.
         sudo: Run actions through `sudo -n`.
@@ -72,6 +73,9 @@ class Node:
         node_id: Identity found in its state directory at `node add`; another one is another node.
         failed_contacts: Consecutive, since the last contact.
         facts: Of the last probe; None before the first.
+        cordoned: Takes nothing new; what runs there goes on.
+        cordoned_until_ms: When that ends by itself; None for never.
+        rekeyed_at_ms: When another machine took the name; what was placed before is not on it.
     """
 
     name: NodeName
@@ -86,3 +90,10 @@ class Node:
     added_at_ms: int
     seen_at_ms: int | None
     facts: Facts | None
+    cordoned_until_ms: int | None = None
+    rekeyed_at_ms: int | None = None
+
+    def is_cordoned_at(self, now_ms: int) -> bool:
+        """Answer whether it takes nothing new at `now_ms`: until, and not at, the end that was set."""
+        until_ms = self.cordoned_until_ms
+        return self.cordoned and (until_ms is None or now_ms < until_ms)

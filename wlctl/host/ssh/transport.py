@@ -1,0 +1,276 @@
+"""One authenticated connection to a node, over as many hops as it takes, and the shells on it."""
+
+import contextlib
+import itertools
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+import paramiko
+
+from wlctl.errors import ConnectFailed, ConnectionLost, ConnectTimeout, ShellFailed, Unreachable
+from wlctl.host.ssh import wire
+from wlctl.host.ssh.connection import Connection, Expected, check_host_key, greet, line_of
+from wlctl.host.ssh.known_hosts import Known, known
+from wlctl.host.ssh.login import log_in
+from wlctl.host.ssh.route import Hop, Route, route
+from wlctl.host.ssh.tokens import caller
+from wlctl.host.ssh.wire import ProxyCommand, Wire
+from wlctl.host.transport import ChannelEnded, ChannelSilent, Deadlines
+from wlctl.model.node import Address
+
+COMPLAINT_MAX_BYTES = 4096
+
+READ_BYTES = 64 * 1024
+
+ASKS_PER_SILENCE = 3
+"""How often a connection that says nothing is asked whether it lives, before it counts as dead."""
+
+
+@dataclass(frozen=True, slots=True)
+class Credentials:
+    """What this side brings along.
+
+    Attributes:
+        keys: wlctl's own private key files, tried before those of the configuration.
+        configs: ssh's configuration files, the user's before the system's.
+        now_s: The time, for certificates: seconds since the epoch. At 0 none is valid.
+    """
+
+    keys: tuple[Path, ...] = ()
+    configs: tuple[Path, ...] = ()
+    now_s: int = 0
+
+
+class SshChannel:
+    """One command on the connection.
+
+    Args:
+        dead_after_s: How long the connection may give no sign of life.
+    """
+
+    def __init__(self, ssh: Connection, channel: paramiko.Channel, *, dead_after_s: float) -> None:
+        self._ssh = ssh
+        self._channel = channel
+        self._dead_after_s = dead_after_s
+        self._complaint = bytearray()
+
+    def send(self, data: bytes, timeout_s: float) -> None:
+        """Write all of `data`; see `Channel`."""
+        rest = memoryview(data)
+        self._channel.settimeout(timeout_s)
+        while rest:
+            try:
+                sent = self._channel.send(bytes(rest))
+            except TimeoutError:
+                raise ChannelSilent from None
+            except (OSError, EOFError, paramiko.SSHException):
+                raise ChannelEnded from None
+            if sent == 0:
+                raise ChannelEnded
+            rest = rest[sent:]
+
+    def receive(self, timeout_s: float) -> bytes:
+        """Return what came; see `Channel`. A connection that is dead meanwhile has ended."""
+        ends_at_s = time.monotonic() + timeout_s
+        while True:
+            left_s = ends_at_s - time.monotonic()
+            self._channel.settimeout(max(0.001, min(left_s, self._dead_after_s / ASKS_PER_SILENCE)))
+            try:
+                got = self._channel.recv(READ_BYTES)
+            except TimeoutError:
+                if time.monotonic() >= ends_at_s:
+                    raise ChannelSilent from None
+                self._ask_alive()
+                continue
+            except (EOFError, OSError, paramiko.SSHException):
+                raise ChannelEnded from None
+            if not got:
+                raise ChannelEnded
+            return got
+
+    def _ask_alive(self) -> None:
+        if time.monotonic() - self._ssh.heard_at_s > self._dead_after_s:
+            raise ChannelEnded
+        try:
+            self._ssh.ask_alive()
+        except (EOFError, OSError, paramiko.SSHException):
+            raise ChannelEnded from None
+
+    def complaint(self) -> str:
+        """Return the beginning of the error stream."""
+        self._channel.settimeout(1.0)  # it ended: what is under way arrives now or never
+        while len(self._complaint) < COMPLAINT_MAX_BYTES:
+            try:
+                got = self._channel.recv_stderr(COMPLAINT_MAX_BYTES)
+            except (TimeoutError, EOFError, OSError, paramiko.SSHException):
+                break
+            if not got:
+                break
+            self._complaint += got
+        return self._complaint[:COMPLAINT_MAX_BYTES].decode("utf-8", errors="replace")
+
+    def close(self) -> None:
+        """Close the channel; the action ignores it and goes on to its end."""
+        with contextlib.suppress(EOFError, OSError, paramiko.SSHException):
+            self._channel.close()
+
+
+class SshTransport:
+    """An authenticated connection to the machine with the recorded host key.
+
+    Raises:
+        Unreachable: In the leaf that says which step failed, naming the hop.
+    """
+
+    def __init__(self, address: Address, *, credentials: Credentials, deadlines: Deadlines) -> None:
+        self._command = "sudo -n sh -s " if address.sudo else "sh -s "
+        self._deadlines = deadlines
+        self._way = _Way(credentials, deadlines)
+        try:
+            way = _route(address, credentials)
+            self._where = way.hops[-1].where
+            recorded = Expected(recorded=address.host_key or "none")
+            self._ssh = self._way.travel(way, recorded)
+            self._way.log_in(self._ssh, way.hops[-1])
+        except BaseException:
+            self._way.close()
+            raise
+
+    def open(self, nonce: str) -> SshChannel:
+        """Start the shell; see `Transport`."""
+        try:
+            channel = self._ssh.open_session(timeout=self._deadlines.silence_s)
+            self._ssh.execute(channel, self._command + nonce)
+        except paramiko.ChannelException as error:
+            raise ShellFailed(f"{self._where} opens no session: {error.text}") from error
+        except (paramiko.SSHException, OSError, EOFError) as error:
+            why = str(error) or "it hung up"
+            raise ConnectionLost(f"the connection to {self._where} ended: {why}") from error
+        return SshChannel(self._ssh, channel, dead_after_s=self._deadlines.silence_s)
+
+    def close(self) -> None:
+        """End the connection, and those below it."""
+        self._way.close()
+
+
+def scan_host_key(
+    address: Address,
+    *,
+    credentials: Credentials | None = None,
+    trusted: Path | None = None,
+    deadlines: Deadlines | None = None,
+) -> str:
+    """Return the host key that the machine at `address` shows, `TYPE BASE64`.
+
+    Ed25519 where it has one. Jump hosts on the way are logged in to; the machine itself is not.
+
+    Args:
+        trusted: A known_hosts file that must know the key, or an authority for it; without one
+            any key is returned, and whether it is right is for the caller to find out.
+
+    Raises:
+        HostKeyChanged, HostKeyUnknown: `trusted` says otherwise, or nothing.
+        HostKeyRevoked: `trusted`, or the user's own known_hosts, says that the key is revoked.
+        Unreachable: Nothing there speaks SSH.
+    """
+    credentials = credentials or Credentials()
+    bounds = deadlines or Deadlines()
+    found = _route(address, credentials)
+    node = found.hops[-1]
+    uid = caller().uid
+    if trusted is not None:
+        expected = Expected(known=known(node.key_name, [trusted], uid))
+    else:
+        said = known(node.key_name, node.known_hosts, uid) if credentials.configs else Known()
+        expected = Expected(revoked=said.revoked)
+    with contextlib.closing(_Way(credentials, bounds)) as way:
+        return line_of(way.travel(found, expected))
+
+
+def _route(address: Address, credentials: Credentials) -> Route:
+    return route(
+        address.host,
+        user=address.user,
+        port=address.port,
+        files=credentials.configs,
+        caller=caller(),
+    )
+
+
+class _Way:
+    """What is held open of the way to a node."""
+
+    def __init__(self, credentials: Credentials, deadlines: Deadlines) -> None:
+        self._credentials = credentials
+        self._deadlines = deadlines
+        self._open = contextlib.ExitStack()
+        self._proxy: ProxyCommand | None = None
+
+    def travel(self, way: Route, last: Expected) -> Connection:
+        """Connect hop by hop; log in at all but the last."""
+        try:
+            stream = self._first(way)
+            for hop, after in itertools.pairwise(way.hops):
+                expected = Expected(known=known(hop.key_name, hop.known_hosts, caller().uid))
+                ssh = self._meet(stream, hop, expected)
+                self.log_in(ssh, hop)
+                stream = self._through(ssh, hop, after)
+            return self._meet(stream, way.hops[-1], last)
+        except Unreachable as failure:
+            if self._proxy is None or not (said := self._proxy.complaint()):
+                raise
+            raise type(failure)(
+                f"{failure.message} (`{way.command}` says: {said[:200]})", hint=failure.hint
+            ) from failure
+
+    def log_in(self, ssh: Connection, hop: Hop) -> None:
+        """Log in at `hop`."""
+        log_in(
+            ssh,
+            hop,
+            self._credentials.keys,
+            auth_s=self._deadlines.auth_s,
+            now_s=self._credentials.now_s,
+        )
+
+    def close(self) -> None:
+        """Let go of all of it, the far end first."""
+        self._open.close()
+
+    def _first(self, way: Route) -> Wire:
+        hop = way.hops[0]
+        stall_s = self._deadlines.silence_s
+        if not way.command:
+            sock = wire.connect(hop.host, hop.port, hop.where, self._deadlines.connect_s)
+            self._open.callback(sock.close)
+            return Wire(sock, stall_s=stall_s)
+        self._proxy = ProxyCommand(way.command)
+        self._open.callback(self._proxy.close)
+        return Wire(self._proxy.socket, stall_s=stall_s)
+
+    def _meet(self, stream: Wire, hop: Hop, expected: Expected) -> Connection:
+        ssh = greet(stream, hop, expected, self._deadlines)
+        self._open.callback(ssh.close)
+        check_host_key(ssh, hop, expected, self._credentials.now_s)
+        return ssh
+
+    def _through(self, ssh: Connection, hop: Hop, after: Hop) -> Wire:
+        """Have `hop` connect to the one after it."""
+        connect_s = self._deadlines.connect_s
+        started_at_s = time.monotonic()
+        try:
+            channel = ssh.open_channel(
+                "direct-tcpip", (after.host, after.port), ("127.0.0.1", 0), timeout=connect_s
+            )
+        except paramiko.ChannelException as error:
+            raise ConnectFailed(
+                f"{hop.where} cannot connect to {after.host}:{after.port}: {error.text}"
+            ) from error
+        except (paramiko.SSHException, OSError, EOFError) as error:
+            if time.monotonic() - started_at_s >= connect_s:
+                raise ConnectTimeout(
+                    f"{after.where} did not answer {hop.where} in {connect_s:g} s"
+                ) from error
+            raise ConnectionLost(f"the connection to {hop.where} ended: {error}") from error
+        return Wire(channel, stall_s=self._deadlines.silence_s)
