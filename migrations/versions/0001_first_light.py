@@ -14,6 +14,7 @@ ROW_NUMBER = sa.BigInteger().with_variant(sa.Integer(), "sqlite")
 def upgrade() -> None:
     _the_ledger_itself()
     _packages_and_signers()
+    _the_policy()
     _the_fleet()
     _decisions_and_orders()
     _instances()
@@ -89,6 +90,36 @@ def _packages_and_signers() -> None:
     )
 
 
+def _the_policy() -> None:
+    op.create_table(
+        "policies",
+        sa.Column("seq", sa.BigInteger, autoincrement=False, nullable=False),
+        sa.Column("sha256", sa.Text, nullable=False),
+        sa.Column("text", sa.Text, nullable=False),
+        sa.Column("applied_at_ms", sa.BigInteger, nullable=False),
+        sa.PrimaryKeyConstraint("seq", name="pk_policies"),
+        sa.ForeignKeyConstraint(["seq"], ["chain.seq"], name="fk_policies_seq_chain"),
+    )
+    op.create_table(
+        "approvals",
+        sa.Column("id", sa.Text, nullable=False),
+        sa.Column("request_sha256", sa.Text, nullable=False),
+        sa.Column("request", sa.Text, nullable=False),
+        sa.Column("principal", sa.Text, nullable=False),
+        sa.Column("deferred_at_ms", sa.BigInteger, nullable=False),
+        sa.Column("expires_at_ms", sa.BigInteger, nullable=False),
+        sa.Column("approver", sa.Text),
+        sa.Column("signature", sa.Text),
+        sa.Column("approved_at_ms", sa.BigInteger),
+        sa.Column("spent_at_ms", sa.BigInteger),
+        sa.PrimaryKeyConstraint("id", name="pk_approvals"),
+        sa.CheckConstraint(
+            "(signature IS NULL) = (approver IS NULL)", name=op.f("ck_approvals_approver")
+        ),
+    )
+    op.create_index("ix_approvals_request_sha256", "approvals", ["request_sha256"])
+
+
 def _the_fleet() -> None:
     op.create_table(
         "nodes",
@@ -102,14 +133,24 @@ def _the_fleet() -> None:
         sa.Column("tier", sa.Text, nullable=False),
         sa.Column("liveness", sa.Text, nullable=False),
         sa.Column("cordoned", sa.Boolean, nullable=False),
+        sa.Column("cordoned_until_ms", sa.BigInteger),
         sa.Column("node_id", sa.Text, nullable=False),
         sa.Column("machine_id", sa.Text, nullable=False),
         sa.Column("boot_id", sa.Text, nullable=False),
         sa.Column("failed_contacts", sa.BigInteger, nullable=False),
         sa.Column("added_at_ms", sa.BigInteger, nullable=False),
         sa.Column("seen_at_ms", sa.BigInteger),
+        sa.Column("rekeyed_at_ms", sa.BigInteger),
+        sa.Column("removed", sa.Boolean, nullable=False),
         sa.PrimaryKeyConstraint("name", name="pk_nodes"),
-        sa.UniqueConstraint("node_id", name="uq_nodes_node_id"),
+    )
+    op.create_index(
+        "ix_nodes_current_node_id",
+        "nodes",
+        ["node_id"],
+        unique=True,
+        sqlite_where=sa.text("NOT removed"),
+        postgresql_where=sa.text("NOT removed"),
     )
     op.create_table(
         "facts",
@@ -119,6 +160,16 @@ def _the_fleet() -> None:
         sa.Column("document", sa.Text, nullable=False),
         sa.PrimaryKeyConstraint("node", name="pk_facts"),
         sa.ForeignKeyConstraint(["node"], ["nodes.name"], name="fk_facts_node_nodes"),
+    )
+    op.create_table(
+        "node_capabilities",
+        sa.Column("node", sa.Text, nullable=False),
+        sa.Column("provenance", sa.Text, nullable=False),
+        sa.Column("id", sa.Text, nullable=False),
+        sa.Column("attrs", sa.Text, nullable=False),
+        sa.Column("at_ms", sa.BigInteger, nullable=False),
+        sa.PrimaryKeyConstraint("node", "provenance", "id", name="pk_node_capabilities"),
+        sa.ForeignKeyConstraint(["node"], ["nodes.name"], name="fk_node_capabilities_node_nodes"),
     )
 
 

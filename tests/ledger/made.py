@@ -38,7 +38,7 @@ def opened(path: Path, *, busy_timeout_s: float = 30.0) -> Iterator[Ledger]:
 
 def fill(ledger: Ledger, count: int) -> list[Event]:
     """Append `count` events about two instances and two nodes, a second apart."""
-    kinds = ("workload.start", "workload.stop", "node.cordon")
+    kinds = ("workload.start", "workload.stop", "node.drain")
     added = []
     for number in range(count):
         with ledger.write(NOW_MS + number * 1000, AUTHOR) as tx:

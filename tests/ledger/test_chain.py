@@ -209,7 +209,7 @@ def test_only_known_kinds_are_recorded(ledger: Ledger, kind: str, known: bool) -
         pytest.param({"instance": "i0"}, [2, 4, 6], id="an instance"),
         pytest.param({"node": "ash"}, [3, 5, 7], id="a node"),
         pytest.param({"node": "as"}, [], id="a node by its whole name"),
-        pytest.param({"node": "ash", "kind": "node.cordon"}, [7], id="all that is asked for"),
+        pytest.param({"node": "ash", "kind": "node.drain"}, [7], id="all that is asked for"),
         pytest.param({"after_seq": 5}, [6, 7], id="after a number"),
         pytest.param({"since_ms": NOW_MS + 4000}, [6, 7], id="since that very moment"),
         pytest.param({"since_ms": NOW_MS + 4001}, [7], id="since a little later"),

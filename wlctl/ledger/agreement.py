@@ -4,6 +4,7 @@ A new table that is told of by events adds its check to `CHECKS`.
 """
 
 import hashlib
+import json
 import zlib
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
@@ -11,7 +12,15 @@ from typing import Any, NamedTuple, Protocol
 
 from sqlalchemy import Table, select
 
-from wlctl.ledger.schema import decisions, installation, instances, life_events, nodes, signers
+from wlctl.ledger.schema import (
+    decisions,
+    installation,
+    instances,
+    life_events,
+    node_capabilities,
+    nodes,
+    signers,
+)
 from wlctl.ledger.store import ReadTx, stream
 
 
@@ -192,15 +201,94 @@ def _nodes(tx: ReadTx) -> Check:
     def added(told: Mapping[str, Any]) -> dict[str, object]:
         same = ("transport", "host", "port", "host_key", "node_id", "tier")
         columns: dict[str, object] = {column: told[column] for column in same}
-        return {"name": told["node"], "login": told["user"], **columns}
+        fresh = {"liveness": "alive", "removed": False, "cordoned": False}
+        return {"name": told["node"], "login": told["user"], **columns, **fresh}
 
     def lived(told: Mapping[str, Any]) -> dict[str, object]:
         return {"name": told["node"], "liveness": told["to"]}
 
-    return Replay(tx, nodes, "name", {"node.add": added, "node.liveness": lived})
+    def changed(told: Mapping[str, Any]) -> dict[str, object]:
+        same = ("host_key", "node_id", "tier")
+        return {"name": told["node"], **{one: told[one] for one in same if one in told}}
+
+    def cordoned(told: Mapping[str, Any]) -> dict[str, object]:
+        return {"name": told["node"], "cordoned": True, "cordoned_until_ms": told["until_ms"]}
+
+    def uncordoned(told: Mapping[str, Any]) -> dict[str, object]:
+        return {"name": told["node"], "cordoned": False, "cordoned_until_ms": None}
+
+    def removed(told: Mapping[str, Any]) -> dict[str, object]:
+        return {"name": told["node"], "removed": True}
+
+    tells: dict[str, Tell] = {
+        "node.add": added,
+        "node.liveness": lived,
+        "node.set": changed,
+        "node.rekey": changed,
+        "node.cordon": cordoned,
+        "node.uncordon": uncordoned,
+        "node.rm": removed,
+    }
+    return Replay(tx, nodes, "name", tells)
 
 
-CHECKS: tuple[Callable[[ReadTx], Check], ...] = (_identity, _signers, _nodes, Decisions, Histories)
+class Sayings:
+    """What is claimed and was measured of each node is what was told last."""
+
+    kinds = frozenset({"node.set", "node.measure", "node.rekey", "node.rm"})
+
+    def __init__(self, tx: ReadTx) -> None:
+        self._tx = tx
+        self._said: dict[tuple[str, str, str], tuple[int, object]] = {}
+
+    def see(self, event: Fact) -> str | None:
+        """See `Check.see`."""
+        told = event.payload
+        node = told["node"]
+        match event.kind:
+            case "node.set":
+                for id_ in told.get("withdrawn", ()):
+                    self._said.pop((node, "claimed", id_), None)
+                for id_, attrs in told.get("claims", {}).items():
+                    self._said[node, "claimed", id_] = event.seq, attrs
+            case "node.measure":
+                self._drop(node, "measured")
+                for id_, attrs in told["figures"].items():
+                    self._said[node, "measured", id_] = event.seq, attrs
+            case "node.rekey":
+                if told["before"]["node_id"] != told["node_id"]:
+                    self._drop(node, "measured")
+            case _:
+                self._drop(node, "measured")
+                self._drop(node, "claimed")
+        return None
+
+    def _drop(self, node: str, provenance: str) -> None:
+        gone = [key for key in self._said if key[:2] == (node, provenance)]
+        for key in gone:
+            del self._said[key]
+
+    def end(self) -> Iterator[Disagreement]:
+        """See `Check.end`."""
+        columns = (node_capabilities.c[name] for name in ("node", "provenance", "id", "attrs"))
+        for node, provenance, id_, attrs in stream(self._tx, select(*columns)):
+            seq, told = self._said.pop((node, provenance, id_), (0, None))
+            if told is None:
+                yield Disagreement(seq, f"{id_} of {node} was never {provenance}")
+            elif json.loads(attrs) != told:
+                yield Disagreement(seq, f"{id_} of {node} was {provenance} otherwise")
+        for (node, provenance, id_), (seq, _) in self._said.items():
+            yield Disagreement(seq, f"{id_} of {node} was {provenance} and is not kept")
+
+
+CHECKS: tuple[Callable[[ReadTx], Check], ...] = (
+    _identity,
+    _signers,
+    _nodes,
+    Sayings,
+    Decisions,
+    Histories,
+)
 """Every check there is; each is made anew for one verification."""
 
 

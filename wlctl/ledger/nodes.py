@@ -10,6 +10,7 @@ from sqlalchemy import Row, delete, insert, select, update
 from wlctl.errors import NameTaken, UnknownName
 from wlctl.ledger import chain
 from wlctl.ledger.schema import facts as facts_table
+from wlctl.ledger.schema import node_capabilities
 from wlctl.ledger.schema import nodes as nodes_table
 from wlctl.ledger.store import ReadTx, WriteTx
 from wlctl.model.event import Event, Json
@@ -30,31 +31,13 @@ def add(tx: WriteTx, node: Node) -> Event:
                 f"there is a node {node.name} already",
                 hint=f"`wlctl node ls` lists the fleet; choose another name than {node.name}",
             )
-        if known.node_id == node.node_id:
-            raise NameTaken(
-                f"this machine is in the fleet already, as {known.name}",
-                hint=f"use {known.name}; one machine under two names would be counted twice",
-            )
-    tx.conn.execute(
-        insert(nodes_table).values(
-            name=node.name,
-            transport=node.address.transport.value,
-            host=node.address.host,
-            port=node.address.port,
-            login=node.address.user,
-            host_key=node.address.host_key,
-            sudo=node.address.sudo,
-            tier=node.tier.word,
-            liveness=node.liveness.value,
-            cordoned=node.cordoned,
-            node_id=node.node_id,
-            machine_id=node.machine_id,
-            boot_id=node.boot_id,
-            failed_contacts=node.failed_contacts,
-            added_at_ms=tx.now_ms,
-            seen_at_ms=node.seen_at_ms,
-        )
+    _refuse_twin(tx, node.name, node.node_id)
+    row = _row_of(tx, node)
+    gone = tx.conn.execute(
+        update(nodes_table).where(nodes_table.c.name == node.name, nodes_table.c.removed), row
     )
+    if not gone.rowcount:
+        tx.conn.execute(insert(nodes_table), row)
     if node.facts is not None:
         _put_facts(tx, node.name, node.facts)
     return chain.append(
@@ -71,6 +54,111 @@ def add(tx: WriteTx, node: Node) -> Event:
             "tier": node.tier.word,
         },
     )
+
+
+def _row_of(tx: WriteTx, node: Node) -> dict[str, object]:
+    return {
+        "name": node.name,
+        "transport": node.address.transport.value,
+        "host": node.address.host,
+        "port": node.address.port,
+        "login": node.address.user,
+        "host_key": node.address.host_key,
+        "sudo": node.address.sudo,
+        "tier": node.tier.word,
+        "liveness": node.liveness.value,
+        "cordoned": node.cordoned,
+        "cordoned_until_ms": node.cordoned_until_ms,
+        "node_id": node.node_id,
+        "machine_id": node.machine_id,
+        "boot_id": node.boot_id,
+        "failed_contacts": node.failed_contacts,
+        "added_at_ms": tx.now_ms,
+        "seen_at_ms": node.seen_at_ms,
+        "rekeyed_at_ms": node.rekeyed_at_ms,
+        "removed": False,
+    }
+
+
+def set_tier(tx: WriteTx, name: NodeName, tier: Tier) -> None:
+    """Record the operator's word on a node; `node.set` tells of it."""
+    _change(tx, name, tier=tier.word)
+
+
+def cordon(tx: WriteTx, name: NodeName, until_ms: int | None) -> Event:
+    """Let nothing new be placed on a node, until a moment or until `uncordon`."""
+    _change(tx, name, cordoned=True, cordoned_until_ms=until_ms)
+    return chain.append(tx, "node.cordon", {"node": name, "until_ms": until_ms})
+
+
+def uncordon(tx: WriteTx, name: NodeName) -> Event:
+    """Let a node take workloads again."""
+    _change(tx, name, cordoned=False, cordoned_until_ms=None)
+    return chain.append(tx, "node.uncordon", {"node": name})
+
+
+def rekey(tx: WriteTx, name: NodeName, *, host_key: str, tier: Tier, facts: Facts) -> Event:
+    """Take another host key for a node, and another identity when `facts` show one.
+
+    Raises:
+        NameTaken: The machine is in the fleet under another name.
+    """
+    before = get(tx, name)
+    _refuse_twin(tx, name, facts.node_id)
+    replaced = facts.node_id != before.node_id
+    _change(
+        tx,
+        name,
+        host_key=host_key,
+        tier=tier.word,
+        node_id=facts.node_id,
+        machine_id=facts.machine_id,
+        rekeyed_at_ms=tx.now_ms if replaced else before.rekeyed_at_ms,
+    )
+    if replaced:  # what was measured there was another machine
+        figures = node_capabilities.c.provenance == Provenance.MEASURED.word
+        tx.conn.execute(delete(node_capabilities).where(node_capabilities.c.node == name, figures))
+    event = chain.append(
+        tx,
+        "node.rekey",
+        {
+            "node": name,
+            "host_key": host_key,
+            "node_id": facts.node_id,
+            "tier": tier.word,
+            "before": {
+                "host_key": before.address.host_key,
+                "node_id": before.node_id,
+                "tier": before.tier.word,
+            },
+        },
+    )
+    record_contact(tx, name, facts)
+    return event
+
+
+def remove(tx: WriteTx, name: NodeName, *, cleaned: bool) -> Event:
+    """Take a node out of the fleet; its row stays, for the history of what ran there.
+
+    The caller makes sure that the ledger holds nothing there any more.
+    """
+    _change(tx, name, removed=True)
+    for table in (facts_table, node_capabilities):
+        tx.conn.execute(delete(table).where(table.c.node == name))
+    return chain.append(tx, "node.rm", {"node": name, "cleaned": cleaned})
+
+
+def _change(tx: WriteTx, name: NodeName, **values: object) -> None:
+    tx.conn.execute(update(nodes_table).where(nodes_table.c.name == name).values(**values))
+
+
+def _refuse_twin(tx: ReadTx, name: str, node_id: str) -> None:
+    for known in ls(tx):
+        if known.node_id == node_id and known.name != name:
+            raise NameTaken(
+                f"this machine is in the fleet already, as {known.name}",
+                hint=f"use {known.name}; one machine under two names would be counted twice",
+            )
 
 
 def record_contact(tx: WriteTx, name: NodeName, facts: Facts) -> Facts:
@@ -123,8 +211,10 @@ def ls(tx: ReadTx) -> list[Node]:
     return [_node_of(row) for row in tx.conn.execute(_QUERY.order_by(nodes_table.c.name))]
 
 
-_QUERY = select(nodes_table, facts_table.c.document).select_from(
-    nodes_table.outerjoin(facts_table, facts_table.c.node == nodes_table.c.name)
+_QUERY = (
+    select(nodes_table, facts_table.c.document)
+    .select_from(nodes_table.outerjoin(facts_table, facts_table.c.node == nodes_table.c.name))
+    .where(~nodes_table.c.removed)
 )
 
 
@@ -155,6 +245,8 @@ def _node_of(row: Row[Any]) -> Node:
         added_at_ms=row.added_at_ms,
         seen_at_ms=row.seen_at_ms,
         facts=None if row.document is None else facts_of(json.loads(row.document)),
+        cordoned_until_ms=row.cordoned_until_ms,
+        rekeyed_at_ms=row.rekeyed_at_ms,
     )
 
 

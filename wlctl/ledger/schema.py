@@ -110,6 +110,36 @@ packages = Table(
 """Each package that was verified and stored: its statement, and its accepted signatures as JSON."""
 
 
+# --- the policy, and what was approved under it ---
+
+policies = Table(
+    "policies",
+    metadata,
+    Column("seq", BigInteger, ForeignKey("chain.seq"), primary_key=True, autoincrement=False),
+    Column("sha256", Text, nullable=False),
+    Column("text", Text, nullable=False),
+    Column("applied_at_ms", BigInteger, nullable=False),
+)
+"""Each policy that was ever in force, as its file said it; the newest one is."""
+
+approvals = Table(
+    "approvals",
+    metadata,
+    Column("id", Text, primary_key=True),
+    Column("request_sha256", Text, nullable=False, index=True),
+    Column("request", Text, nullable=False),
+    Column("principal", Text, nullable=False),
+    Column("deferred_at_ms", BigInteger, nullable=False),
+    Column("expires_at_ms", BigInteger, nullable=False),
+    Column("approver", Text),
+    Column("signature", Text),
+    Column("approved_at_ms", BigInteger),
+    Column("spent_at_ms", BigInteger),
+    CheckConstraint("(signature IS NULL) = (approver IS NULL)", name="approver"),
+)
+"""Each request that the gate deferred, in full as JSON; with a signature, approved; good once."""
+
+
 # --- the fleet ---
 
 nodes = Table(
@@ -125,14 +155,25 @@ nodes = Table(
     Column("tier", Text, nullable=False),
     Column("liveness", Text, nullable=False),
     Column("cordoned", Boolean, nullable=False),
-    Column("node_id", Text, nullable=False, unique=True),
+    Column("cordoned_until_ms", BigInteger),
+    Column("node_id", Text, nullable=False),
     Column("machine_id", Text, nullable=False),
     Column("boot_id", Text, nullable=False),
     Column("failed_contacts", BigInteger, nullable=False),
     Column("added_at_ms", BigInteger, nullable=False),
     Column("seen_at_ms", BigInteger),
+    Column("rekeyed_at_ms", BigInteger),
+    Column("removed", Boolean, nullable=False),
 )
-"""Each machine of the fleet, by the operator's name for it."""
+"""Each machine of the fleet, by the operator's name for it; what was removed stays for history."""
+
+Index(
+    "ix_nodes_current_node_id",
+    nodes.c.node_id,
+    unique=True,
+    sqlite_where=text("NOT removed"),
+    postgresql_where=text("NOT removed"),
+)
 
 facts = Table(
     "facts",
@@ -143,6 +184,17 @@ facts = Table(
     Column("document", Text, nullable=False),
 )
 """What the last probe of each node saw, as JSON."""
+
+node_capabilities = Table(
+    "node_capabilities",
+    metadata,
+    Column("node", Text, ForeignKey("nodes.name"), primary_key=True),
+    Column("provenance", Text, primary_key=True),
+    Column("id", Text, primary_key=True),
+    Column("attrs", Text, nullable=False),
+    Column("at_ms", BigInteger, nullable=False),
+)
+"""What an operator says of a node and what was measured on it: no probe changes either."""
 
 
 # --- decisions and what came of them ---
