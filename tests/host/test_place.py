@@ -1,5 +1,6 @@
 """What place does on a node: what a process is given, held to, and what is refused."""
 
+import os
 import socket
 import stat
 from dataclasses import replace
@@ -90,7 +91,7 @@ def test_an_isolated_process_has_a_uid_of_its_own_and_no_way_out(bench: Bench) -
             try unshare -m true
             try head -c1 /proc/1/mem
             grep -E '^(Uid|Gid|Groups|Cap[EPB]..|NoNewPrivs):' /proc/self/status
-            echo x > /tmp/t && echo y > /var/tmp/v && echo z > /run/lock/l && echo w > /dev/shm/s
+            for d in /tmp /var/tmp /run/lock /dev/shm; do echo x > "$d/$WLCTL_INSTANCE"; done
             touch "$WLCTL_DATA_DIR/d" "$WLCTL_RUN_DIR/r" && echo done
             exec sleep 1000"""
         )
@@ -99,6 +100,9 @@ def test_an_isolated_process_has_a_uid_of_its_own_and_no_way_out(bench: Bench) -
     log = bench.await_log(request, "done")
 
     assert "ALLOWED" not in log
+    outside = Path(f"/proc/{bench.node.pids()[0]}/root")
+    shared = [outside / place for place in ("tmp", "var/tmp", "run/lock", "dev/shm")]
+    assert not [place for place in shared if (place / request.instance).exists()]
     status = bench.status(request)
     assert status is not None
     uid = status.generations[0].uid
@@ -136,7 +140,9 @@ def test_the_leader_is_the_process_that_was_recorded(bench: Bench) -> None:
     numbers = next(line for line in lines if line.startswith("NSpid")).split()
     assert int(numbers[2]) == done.pid, "as the node numbers it"
     columns = (process / "stat").read_text("ascii").rpartition(") ")[2].split()
-    assert int(columns[19]) == done.start_ticks
+    shifted_s = int((process / "timens_offsets").read_text("ascii").split()[4])
+    shifted_ticks = shifted_s * os.sysconf("SC_CLK_TCK")  # of a node that was booted anew
+    assert int(columns[19]) + shifted_ticks == done.start_ticks
 
 
 @pytest.mark.parametrize(
