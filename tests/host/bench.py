@@ -90,6 +90,27 @@ def script(text: str, **more: object) -> Work:
     return replace(Work(files={"run": f"#!/bin/sh\n{text}\n".encode()}), **more)  # type: ignore[arg-type]  # fields of Work
 
 
+RESISTANCE = """
+import ctypes, os, signal, sys, threading, time
+def daemon():
+    os.setsid()
+    if os.fork(): os._exit(0)
+def lose_main_thread():
+    threading.Thread(target=lambda: time.sleep(1000)).start()
+    exit_this_thread = {"x86_64": 60}.get(os.uname().machine, 93)
+    ctypes.CDLL(None).syscall(exit_this_thread, 0)
+def ignore_all():
+    for number in set(signal.Signals) - {signal.SIGKILL, signal.SIGSTOP}:
+        signal.signal(number, signal.SIG_IGN)
+"""
+
+
+def python(text: str, **more: object) -> Work:
+    """A workload that is one Python program, with the helpers above."""
+    work = Work(("python3", "run"), files={"run": (RESISTANCE + text).encode()})
+    return replace(work, **more)  # type: ignore[arg-type]  # fields of Work
+
+
 def wait_until(true: Callable[[], bool], what: str) -> None:
     ends_at_s = time.monotonic() + WAIT_S
     while not true():

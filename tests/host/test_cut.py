@@ -1,6 +1,7 @@
 """A text, a request or an answer that is cut anywhere runs nothing by half."""
 
 import contextlib
+import io
 import os
 import signal
 import subprocess
@@ -16,7 +17,7 @@ from wlctl.host import transport
 from wlctl.host.ssh import SshChannel
 from wlctl.host.transport import Call, ChannelEnded, ChannelSilent
 from wlctl.lifecycle.proof import judge
-from wlctl.model.actions import Launched, PlaceRequest, Stopped, Unloaded
+from wlctl.model.actions import Launched, PlaceRequest, RefusalCode, Refused, Stopped, Unloaded
 from wlctl.model.generation import Proven
 
 SHELLS = (("dash",), ("bash",), ("busybox", "ash"))
@@ -151,9 +152,21 @@ def test_an_upload_that_is_cut_leaves_no_file(bench: Bench) -> None:
 
         answer = _rest(channel)
 
+        assert b"code fetch\n" in answer
         assert answer.endswith(f"end {mark} refused\n".encode())
     assert {path.name for path in store.iterdir()} == before
     assert name in before
+
+
+@pytest.mark.kinds(SOME)
+def test_an_upload_that_is_not_what_was_announced_leaves_no_file(bench: Bench) -> None:
+    refused = bench.session.receive("0" * 64, 5, io.BytesIO(b"other"))
+
+    assert isinstance(refused, Refused)
+    assert refused.code is RefusalCode.VERIFY
+    names = {path.name for path in (bench.node.state / "store").iterdir()}
+    assert "0" * 64 not in names
+    assert not [name for name in names if name.startswith(".")]
 
 
 @pytest.mark.kinds(SOME)

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from tests.host.bench import Bench, running, script
+from tests.host.bench import Bench, running, script, wait_until
 from wlctl.errors import Indeterminate
 from wlctl.lifecycle.proof import judge
 from wlctl.model.actions import Launched, Placed, RefusalCode, Refused, Stopped, Unloaded
@@ -213,6 +213,35 @@ def test_places_and_stops_that_race_leave_what_the_newest_wants(bench: Bench) ->
         assert all(isinstance(judge(r), Proven) for r in answers[0].readings), answers
         left = [text for text in bench.node.commands().values() if "sleep 1000" in text]
         assert left == []
+
+
+MANY_FILES = replace(SLEEP, files={**SLEEP.files, **{f"d/{n}": b"x" for n in range(150)}})
+"""A workload whose files take a while to lay out."""
+
+
+@pytest.mark.parametrize("verb", ["stop", "unload"])
+@pytest.mark.kinds(SOME)
+def test_a_place_that_is_overtaken_while_it_lays_out_files_starts_nothing(
+    bench: Bench, verb: str
+) -> None:
+    request = bench.request(MANY_FILES, number=1)
+    answers: list[object] = []
+    placing = threading.Thread(target=lambda: answers.append(bench.session.place(request)))
+    placing.start()
+    other = Bench(bench.node)
+    wait_until((bench.instance_dir(request) / "g1/work/d").exists, "the first of its files")
+
+    ended = other.stop(request, 2) if verb == "stop" else other.unload(request, 2)
+    placing.join()
+    other.session.close()
+
+    (placed,) = answers
+    assert isinstance(placed, Refused), placed
+    assert placed.code is RefusalCode.SUPERSEDED
+    assert isinstance(ended, Stopped | Unloaded)
+    assert [isinstance(judge(r), Proven) for r in ended.readings] == [True]
+    assert running(bench.node) == []
+    assert bench.instance_dir(request).exists() == (verb == "stop")
 
 
 @pytest.mark.kinds(ONE)

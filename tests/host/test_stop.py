@@ -4,12 +4,11 @@ import os
 import signal
 import subprocess
 import time
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from tests.host.bench import Bench, Work, running, script, wait_until
+from tests.host.bench import Bench, Work, python, running, script, wait_until
 from tests.host.nodes import sshd_nodes
 from wlctl.lifecycle.proof import judge
 from wlctl.model.actions import Launched, Refused
@@ -19,27 +18,6 @@ ROOTS = [(shell, login) for shell in ("dash", "bash", "busybox") for login in ("
 PLAINS = [(shell, "plain") for shell in ("dash", "bash", "busybox")]
 SOME = [("dash", "root"), ("bash", "sudo"), ("busybox", "plain")]
 ONE = [("dash", "root")]
-
-LAST_THREAD = """
-import ctypes, os, signal, sys, threading, time
-def daemon():
-    os.setsid()
-    if os.fork(): os._exit(0)
-def lose_main_thread():
-    threading.Thread(target=lambda: time.sleep(1000)).start()
-    exit_this_thread = {"x86_64": 60}.get(os.uname().machine, 93)
-    ctypes.CDLL(None).syscall(exit_this_thread, 0)
-def ignore_all():
-    for number in set(signal.Signals) - {signal.SIGKILL, signal.SIGSTOP}:
-        signal.signal(number, signal.SIG_IGN)
-"""
-
-
-def python(text: str, **more: object) -> Work:
-    """A workload that is one Python program, with the helpers above."""
-    work = Work(("python3", "run"), files={"run": (LAST_THREAD + text).encode()})
-    return replace(work, **more)  # type: ignore[arg-type]  # fields of Work
-
 
 TREES = [
     pytest.param(
@@ -335,6 +313,24 @@ def test_a_cgroup_of_the_same_name_that_is_another_proves_nothing(bench: Bench) 
     assert isinstance(bench.prove(request, 3), Proven)
 
 
+@pytest.mark.kinds([("dash", "root"), ("bash", "root"), ("busybox", "root")])
+def test_a_pid_that_is_somebody_else_s_by_now_is_left_alone(bench: Bench) -> None:
+    """Its record names the pid of the node's sshd, with a start time that is not sshd's."""
+    request = bench.run(script("echo up; exec sleep 1000"))
+    bench.await_log(request, "up")
+    record = bench.instance_dir(request) / "g1/record"
+    lines = record.read_text("ascii").splitlines()
+    lines = ["leader 1 12345 ." if line.startswith("leader") else line for line in lines]
+    record.write_text("\n".join([*lines, ""]), encoding="ascii")
+
+    proof = bench.prove(request)
+
+    assert isinstance(proof, Proven), proof
+    assert proof.evidence.how == "exited"
+    assert running(bench.node) == []
+    bench.reconnect()
+
+
 @pytest.mark.kinds(ONE)
 def test_a_torn_record_is_unproven_and_never_read_as_absent(bench: Bench) -> None:
     request = bench.run(script("echo up; exit 0"))
@@ -366,7 +362,7 @@ def test_a_reboot_proves_the_end_only_when_it_came_after_the_last_reading() -> N
         (readings,) = bench.stop(request).readings
 
         assert readings.boot_id != readings.recorded_boot_id
-        assert readings.leader is Liveliness.UNKNOWN
+        assert (readings.leader, readings.how) == (Liveliness.UNKNOWN, "")
         assert isinstance(judge(readings), Unproven)
         assert isinstance(judge(readings, boot_began_at_ms=9, last_reading_at_ms=9), Unproven)
         assert isinstance(judge(readings, boot_began_at_ms=10, last_reading_at_ms=9), Proven)
