@@ -10,8 +10,10 @@ from wlctl.host import outcome, probe, script, transport
 from wlctl.host.answer import ANSWER_MAX_BYTES, Answer, Status
 from wlctl.host.transport import CHUNK_BYTES, Call, Deadlines, Operation, Transport
 from wlctl.model.actions import (
+    Cleaned,
     Launched,
     LogTail,
+    Measured,
     NodeFacts,
     NodeStatus,
     Offered,
@@ -115,6 +117,21 @@ class NodeSession:
         """Look at the node; makes its state directory and id at the first look."""
         found = self._run("facts", ("installation", installation))
         return found if isinstance(found, Refused) else probe.read(found)
+
+    def measure(self, installation: InstallationId) -> Measured | Refused:
+        """Measure processors, memory and disk, for less than three seconds; it leaves nothing."""
+        found = self._run("measure", ("installation", installation))
+        return found if isinstance(found, Refused) else outcome.measured(found)
+
+    def clean(self, installation: InstallationId, node_id: str) -> Cleaned | Refused:
+        """Take away what the installation has on the node, and all when it was the last one.
+
+        A node with another id refuses, and so does one with anything left of an instance.
+        """
+        found = self._run(
+            "clean", ("installation", installation), ("node_id", node_id), mutates=True
+        )
+        return found if isinstance(found, Refused) else self._told(outcome.cleaned, found)
 
     def offer(self, sha256s: Sequence[str]) -> Offered | Refused:
         """Ask which of these files the node's store lacks."""

@@ -7,10 +7,12 @@ from typing import TypeVar
 from wlctl.errors import GarbledAnswer
 from wlctl.host.answer import Answer, Line, number
 from wlctl.model.actions import (
+    Cleaned,
     GenerationStatus,
     InstanceStatus,
     Launched,
     LogTail,
+    Measured,
     NodeStatus,
     Offered,
     Placed,
@@ -19,6 +21,7 @@ from wlctl.model.actions import (
     Stopped,
     Unloaded,
 )
+from wlctl.model.facts import Capability, Provenance
 from wlctl.model.generation import CgroupEnd, Containment, Liveliness, Readings
 from wlctl.model.ids import InstanceId, is_checked_id
 
@@ -117,6 +120,35 @@ def status(found: Answer) -> NodeStatus:
     )
 
 
+FIGURES = ("cpu.single", "cpu.all", "memory", "disk.write")
+"""What is measured, below `perf.`: what one and what all processors hash, what memory is cleared,
+and what reaches the disk."""
+
+MIB = 1 << 20
+
+
+def measured(found: Answer) -> Measured:
+    """Read a measurement."""
+    figures = {}
+    for line in found.all("figure"):
+        name = _field(line, 0)
+        if name in FIGURES:
+            mib = _number(line.named, "bytes") / MIB
+            value = round(mib * 1000 / max(1, _number(line.named, "ms")), 1)
+            figures[name] = Capability(
+                f"perf.{name}", {"value": value, "unit": "MiB/s"}, Provenance.MEASURED
+            )
+    return Measured(found.text("node_id"), tuple(figures[name] for name in sorted(figures)))
+
+
+def cleaned(found: Answer) -> Cleaned:
+    """Read what was taken away."""
+    return Cleaned(
+        removed=tuple(_field(line, 0) for line in found.all("removed")),
+        kept_for=tuple(sorted(_id(line, 0) for line in found.all("kept"))),
+    )
+
+
 def log_tail(found: Answer) -> LogTail:
     """Read the end of a generation's output."""
     line = _only(found, "log")
@@ -200,7 +232,7 @@ def _field(line: Line, at: int) -> str:
 def _id(line: Line, at: int) -> str:
     found = _field(line, at)
     if not is_checked_id(found):
-        raise GarbledAnswer(f"`{line.key}` names an instance that cannot be: {found[:40]!r}")
+        raise GarbledAnswer(f"`{line.key}` names what cannot be an id: {found[:40]!r}")
     return found
 
 

@@ -16,6 +16,8 @@ _PARTS: dict[str, tuple[str, ...]] = {
     "stop": (*_INSTANCE, "release", "stop"),
     "status": ("state", "process", "fence", "status"),
     "logs": ("state", "fence", "logs"),
+    "measure": ("state", "ask", "measure"),
+    "clean": ("state", "tools", "clean"),
 }
 """Action to the files it is made of, after the prelude, in this order."""
 

@@ -139,6 +139,32 @@ class NodeFacts:
 
 
 @dataclass(frozen=True, slots=True)
+class Measured:
+    """What a bounded measurement on a node found.
+
+    Attributes:
+        figures: `perf.*`, provenance `measured`, ascending by id; what could not be measured is
+            absent. `value` is in MiB a second, which `unit` says.
+    """
+
+    node_id: str
+    figures: tuple[Capability, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Cleaned:
+    """What was taken away of an installation on a node.
+
+    Attributes:
+        removed: Paths that were there and are not any more, in the order they went.
+        kept_for: Other installations, for which the rest was kept, ascending.
+    """
+
+    removed: tuple[str, ...]
+    kept_for: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Offered:
     """What a node says before anything is brought to it.
 

@@ -94,6 +94,6 @@ class Node:
     rekeyed_at_ms: int | None = None
 
     def is_cordoned_at(self, now_ms: int) -> bool:
-        """Answer whether it takes nothing new at `now_ms`: until, and not at, the end that was set."""
+        """Answer whether it takes nothing new: until, and not at, the end that was set."""
         until_ms = self.cordoned_until_ms
         return self.cordoned and (until_ms is None or now_ms < until_ms)
