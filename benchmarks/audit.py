@@ -10,94 +10,101 @@ import sqlite3
 import sys
 import tempfile
 import time
-import zlib
 from contextlib import closing
 from pathlib import Path
 
 from sqlalchemy import insert
 
-from wlctl.ledger import chain
+from wlctl.ledger import chain, decisions, instances, nodes
 from wlctl.ledger.opening import create_ledger
-from wlctl.ledger.schema import decisions, instances, life_events, nodes, orders, packages
+from wlctl.ledger.schema import packages
 from wlctl.ledger.store import Ledger, WriteTx
 from wlctl.ledger.verify import Verified, verify
-from wlctl.model.event import Author, Json
-from wlctl.model.ids import InstallationId
+from wlctl.model.event import Author
+from wlctl.model.ids import InstallationId, InstanceId, NodeName, PackageId
+from wlctl.model.instance import Desired, State
+from wlctl.model.node import Address, Liveness, Node, Tier, TransportKind
+from wlctl.model.workload import Kind, WorkloadSpec
 
 NOW_MS = 1_700_000_000_000
 AUTHOR = Author("root@bench", "wlctl reconcile --quiet")
-STATES = ("requested", "placed", "fetching", "verified", "loaded", "running", "stopping", "stopped")
-DOCUMENT = zlib.compress(b"{}" * 1000)
-DOCUMENT_SHA256 = hashlib.sha256(b"{}" * 1000).hexdigest()
+LIFE = (
+    State.PLACED,
+    State.FETCHING,
+    State.VERIFIED,
+    State.LOADED,
+    State.RUNNING,
+    State.STOPPING,
+    State.STOPPED,
+)
+DOCUMENT = b"{}" * 1000
+PACKAGE = PackageId("c" * 64)
+ELM = Node(
+    name=NodeName("elm"),
+    address=Address(TransportKind.SSH, "elm.example", host_key="ssh-ed25519 AAAA"),
+    tier=Tier.PAIRED,
+    liveness=Liveness.ALIVE,
+    cordoned=False,
+    node_id="a" * 32,
+    machine_id="b" * 32,
+    boot_id="boot",
+    failed_contacts=0,
+    added_at_ms=NOW_MS,
+    seen_at_ms=NOW_MS,
+    facts=None,
+)
 
 
 def fill(ledger: Ledger, count: int) -> None:
-    """Write `count` events as a fleet would: mostly lives, one decision each, a gate verdict."""
+    """Write about `count` events as a fleet does: decisions, lives, and what the gate said."""
     with ledger.write(NOW_MS, AUTHOR) as tx:
-        node = {
-            "name": "elm", "transport": "ssh", "host": "elm", "port": 22, "login": "root",
-            "host_key": "k", "sudo": False, "tier": "paired", "liveness": "alive",
-            "cordoned": False, "node_id": "a", "machine_id": "b", "boot_id": "c",
-            "failed_contacts": 0, "added_at_ms": NOW_MS,
-        }  # fmt: skip
-        tx.conn.execute(insert(nodes).values(node))
-        told: dict[str, Json] = {
-            "node": "elm", "transport": "ssh", "host": "elm", "port": 22, "user": "root",
-            "host_key": "k", "node_id": "a", "tier": "paired",
-        }  # fmt: skip
-        chain.append(tx, "node.add", told)
+        nodes.add(tx, ELM)
         package = {
-            "id": "p", "name": "web", "version": "1", "manifest": "{}", "signatures": "[]",
+            "id": PACKAGE,
+            "name": "web",
+            "version": "1",
+            "manifest": "{}",
+            "signatures": "[]",
             "admitted_at_ms": NOW_MS,
-        }  # fmt: skip
+        }
         tx.conn.execute(insert(packages).values(package))
-    written = 2
+        written = chain.head(tx)[0]
     while written < count:
         with ledger.write(NOW_MS, AUTHOR) as tx:
-            for _ in range(200):
-                written += live(tx, written)
+            for number in range(100):
+                live(tx, written + number)
+            written = chain.head(tx)[0]
 
 
-def live(tx: WriteTx, number: int) -> int:
+def live(tx: WriteTx, number: int) -> None:
     """Write one instance's decision and life; ten events."""
-    name = f"i{number:015}"
-    decided: dict[str, Json] = {
-        "phase": "decision", "document": DOCUMENT_SHA256, "workload": "web", "package": "p",
-        "name": "web", "node": "elm", "counts": {"eligible": 1}, "dry_run": False,
-        "instance": name,
-    }  # fmt: skip
-    event = chain.append(tx, "workload.place", decided)
-    decision = {
-        "id": event.hash, "seq": event.seq, "at_ms": NOW_MS, "workload": "web", "name": "web",
-        "node": "elm", "dry_run": False, "sha256": DOCUMENT_SHA256, "document": DOCUMENT,
-    }  # fmt: skip
-    tx.conn.execute(insert(decisions).values(decision))
-    tx.conn.execute(
-        insert(orders).values(
-            id=number, name="web", package_id="p", options="{}", created_at_ms=NOW_MS
-        )
+    iid = InstanceId(f"i{number:015}")
+    decision = decisions.record(
+        tx,
+        DOCUMENT,
+        name=iid,
+        workload="web",
+        package_id=PACKAGE,
+        node=ELM.name,
+        instance_id=iid,
+        counts={"eligible": 1},
+        dry_run=False,
     )
-    instance = {
-        "id": name, "name": name, "order_id": number, "decision_id": event.hash, "node": "elm",
-        "kind": "service", "workload": "web", "version": "1", "package_id": "p",
-        "variant": "default", "desired": "stopped", "state": STATES[-1], "generation": 1,
-        "unsettled": False, "created_at_ms": NOW_MS, "since_ms": NOW_MS,
-    }  # fmt: skip
-    tx.conn.execute(insert(instances).values(instance))
-    before = None
-    rows = []
-    for state in STATES:
-        step = {"instance": name, "from": before, "to": state, "reason": "asked"}
-        event = chain.append(tx, "workload.lifecycle", step)
-        row = {
-            "instance_id": name, "from_state": before, "to_state": state, "at_ms": NOW_MS,
-            "reason": "asked", "seq": event.seq,
-        }  # fmt: skip
-        rows.append(row)
-        before = state
-    tx.conn.execute(insert(life_events), rows)
-    chain.append(tx, "workload.gate", {"instance": name, "verb": "stop", "verdict": "permit"})
-    return len(STATES) + 2
+    instances.reserve(
+        tx,
+        instance_id=iid,
+        name=iid,
+        order=instances.open_order(tx, name=iid, package_id=PACKAGE, options={}),
+        decision=decision,
+        node=ELM.name,
+        variant="default",
+        package_id=PACKAGE,
+        spec=WorkloadSpec(Kind.SERVICE, "web"),
+        claims=(),
+        desired=Desired.STOPPED,
+    )
+    instances.advance(tx, instances.get(tx, iid), LIFE, "asked")
+    chain.append(tx, "workload.gate", {"instance": iid, "verb": "stop", "verdict": "permit"})
 
 
 def floor(path: Path) -> float:

@@ -118,7 +118,9 @@ def test_what_is_not_told_may_change(told: dict[str, int], path: Path, statement
         pytest.param("UPDATE signers SET public_key = 'x'", "signer.add", id="another key"),
         pytest.param("DELETE FROM signers", "signer.add", id="a signer that is gone"),
         pytest.param(
-            "INSERT INTO signers SELECT 'mallory', 'y', 0", None, id="a signer from nowhere"
+            "INSERT INTO signers (name, public_key, added_at_ms) VALUES ('mallory', 'y', 0)",
+            None,
+            id="a signer from nowhere",
         ),
         pytest.param("UPDATE nodes SET host = 'evil'", "node.add", id="a node at another address"),
         pytest.param("UPDATE nodes SET host_key = 'x'", "node.add", id="with another host key"),
@@ -133,7 +135,8 @@ def test_what_is_not_told_may_change(told: dict[str, int], path: Path, statement
         pytest.param("UPDATE decisions SET id = 'x'", "workload.place", id="another id"),
         pytest.param("DELETE FROM decisions", "workload.place", id="a decision that is gone"),
         pytest.param(
-            "INSERT INTO decisions SELECT 'x', 2, 0, '', '', NULL, 0, 'x', NULL",
+            "INSERT INTO decisions (id, seq, at_ms, workload, name, dry_run, sha256)"
+            " VALUES ('x', 2, 0, '', '', 0, 'x')",
             "workload.place",
             id="a decision from nowhere",
         ),
@@ -149,7 +152,8 @@ def test_what_is_not_told_may_change(told: dict[str, int], path: Path, statement
         ),
         pytest.param("DELETE FROM life_events", "requested", id="a whole history that is gone"),
         pytest.param(
-            f"INSERT INTO life_events SELECT 99, '{WEB}', 'a', 'b', 0, '', 1",
+            "INSERT INTO life_events (instance_id, to_state, at_ms, reason, seq)"
+            f" VALUES ('{WEB}', 'b', 0, '', 1)",
             "requested",
             id="a step from nowhere",
         ),

@@ -8,6 +8,9 @@ from wlctl.ledger.migrate import SHIPPED
 from wlctl.ledger.store import Ledger
 
 
+COLUMNS = "(instance_id, to_state, at_ms, reason, seq)"
+
+
 def found_bad(health: Health) -> set[str]:
     return {finding.what for finding in health.findings if not finding.good}
 
@@ -36,7 +39,7 @@ def test_a_ledger_in_good_order_says_what_was_looked_at(ledger: Ledger) -> None:
         pytest.param(
             [
                 "PRAGMA foreign_keys = OFF",
-                "INSERT INTO life_events VALUES (1, 'i', 'a', 'b', 0, '', 9)",
+                f"INSERT INTO life_events {COLUMNS} VALUES ('i', 'b', 0, '', 9)",
             ],
             "foreign_keys",
             id="a row that refers to nothing",
@@ -73,7 +76,7 @@ def test_damaged_pages_are_found_and_not_raised(ledger: Ledger, path: Path) -> N
 
 
 def test_an_index_that_does_not_match_its_table_is_found(ledger: Ledger, path: Path) -> None:
-    tamper(path, "INSERT INTO signers VALUES ('alice', 'k', 0)")
+    tamper(path, "INSERT INTO signers (name, public_key, added_at_ms) VALUES ('alice', 'k', 0)")
     ledger.close()
     whole = path.read_bytes()
     first = whole.index(b"alice")
