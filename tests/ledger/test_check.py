@@ -7,7 +7,6 @@ from wlctl.ledger.check import Health, check
 from wlctl.ledger.migrate import SHIPPED
 from wlctl.ledger.store import Ledger
 
-
 COLUMNS = "(instance_id, to_state, at_ms, reason, seq)"
 
 
