@@ -198,20 +198,31 @@ def test_a_payload_that_was_forged_under_all_hashes_is_named(
     )
 
 
-def test_a_payload_that_is_no_object_is_named(told: dict[str, int], path: Path) -> None:
+@pytest.mark.parametrize(
+    "payload",
+    [
+        pytest.param("[", id="no JSON"),
+        pytest.param("[]", id="no object"),
+        pytest.param("{TEXT} ", id="a space too many"),
+    ],
+)
+def test_a_payload_that_was_never_written_is_named(
+    told: dict[str, int], path: Path, payload: str
+) -> None:
     seq = told["fetching"]
     with opened(path) as ledger, ledger.read() as tx:
         event = next(chain.events(tx, after_seq=seq - 1))
+    text = payload.replace("{TEXT}", chain.canonical(event.payload).decode())
     content = chain.hashed_bytes(
         actor=json.dumps(event.actor).encode(),
         at=event.at.encode(),
         kind=event.kind.encode(),
-        payload=b"[",
+        payload=text.encode(),
         prev_hash=event.prev_hash.encode(),
         seq=seq,
     )
-    forged = f"UPDATE chain SET payload = '[', hash = '{chain.sha256(content)}' WHERE seq = {seq}"
-    tamper(path, forged)
+    digest = chain.sha256(content)
+    tamper(path, f"UPDATE chain SET payload = '{text}', hash = '{digest}' WHERE seq = {seq}")
 
     found = verdict(path)
 

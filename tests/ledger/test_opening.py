@@ -80,6 +80,13 @@ def test_what_is_no_ledger_is_refused_and_left_as_it_is(
     assert files_below(tmp_path) == before
 
 
+def test_an_empty_file_is_said_to_be_empty(path: Path) -> None:
+    path.touch(mode=0o600)
+
+    with pytest.raises(NotALedger, match="is empty"):
+        open_ledger(path, now_ms=NOW_MS, author=AUTHOR)
+
+
 def test_a_path_through_a_file_leads_nowhere(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.ledger.made import AUTHOR, NOW_MS, opened
+from tests.ledger.made import AUTHOR, NOW_MS, opened, tamper
 from wlctl.errors import Busy, ExitCode, Overtaken
 from wlctl.ledger import chain, operations
 from wlctl.ledger.operations import Operation
@@ -62,6 +62,14 @@ def test_numbers_grow_by_one_for_each_scope(ledger: Ledger) -> None:
         numbers.append(operations.begin(tx, mine, "stop", token="t").number)
 
     assert numbers == [1, 2, 3, 1]
+
+
+def test_numbers_go_on_where_old_operations_were_pruned(ledger: Ledger, path: Path) -> None:
+    for _ in range(3):
+        closed(ledger, begun(ledger))
+    tamper(path, "DELETE FROM operations WHERE number < 3")
+
+    assert begun(ledger).number == 4
 
 
 def test_the_phase_is_kept_for_who_takes_over(ledger: Ledger, another: Ledger) -> None:

@@ -1,4 +1,5 @@
 import os
+import signal
 import stat
 import threading
 import time
@@ -115,6 +116,17 @@ def test_a_writer_that_is_never_let_in_is_told_so_after_the_timeout(
 
         assert 0.1 <= time.monotonic() - begun < 5
     assert failure.value.exit_code is ExitCode.BUSY
+
+
+def test_a_writer_that_waits_can_be_interrupted(ledger: Ledger, path: Path) -> None:
+    with opened(path, busy_timeout_s=60) as another, ledger.write(NOW_MS, AUTHOR):
+        ctrl_c = threading.Timer(0.1, os.kill, (os.getpid(), signal.SIGINT))
+        ctrl_c.start()
+        begun = time.monotonic()
+        with pytest.raises(KeyboardInterrupt), another.write(NOW_MS, AUTHOR):
+            pass
+
+        assert time.monotonic() - begun < 10
 
 
 def test_readers_do_not_wait_for_a_writer(ledger: Ledger, path: Path) -> None:

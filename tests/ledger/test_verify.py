@@ -10,7 +10,7 @@ from wlctl.errors import InvalidFile
 from wlctl.ledger import chain
 from wlctl.ledger.store import Ledger
 from wlctl.ledger.verify import Broken, Verified, verify
-from wlctl.model.event import Checkpoint, Event
+from wlctl.model.event import Author, Checkpoint, Event, Json
 
 LAST = 12
 
@@ -172,6 +172,45 @@ def rewritten(path: Path, seq: int, change: Callable[[dict[str, Any]], None]) ->
         )
         before = digest
     tamper(path, *statements)
+
+
+def test_a_missing_event_is_said_to_be_missing(events: list[Event], path: Path) -> None:
+    tamper(path, "DELETE FROM chain WHERE seq IN (7, 8)")
+
+    assert verdict(path) == Broken(7, "it is missing: the next one is 9")
+
+
+def test_an_event_with_a_forged_hash_of_its_own_is_not_followed_by_the_next(
+    events: list[Event], path: Path
+) -> None:
+    forged = events[3]
+    content = chain.hashed_bytes(
+        actor=chain.canonical("mallory"),
+        at=forged.at.encode(),
+        kind=forged.kind.encode(),
+        payload=chain.canonical(forged.payload),
+        prev_hash=forged.prev_hash.encode(),
+        seq=forged.seq,
+    )
+    digest = chain.sha256(content)
+    tamper(path, f"UPDATE chain SET actor = 'mallory', hash = '{digest}' WHERE seq = 4")
+
+    assert verdict(path) == Broken(5, "it does not name the hash of the event before it")
+
+
+def test_no_column_can_say_what_another_one_said(ledger: Ledger, path: Path) -> None:
+    """The bytes of an event can be cut into columns in one way only."""
+    payload: dict[str, Json] = {"a": "x", "kind": "slot.free", "payload": {"b": 1}}
+    with ledger.write(0, Author("me")) as tx:
+        chain.append(tx, "slot.tick", payload)
+    cut = '","kind":"slot.tick","payload":{"a":"x'
+    tamper(
+        path,
+        f"UPDATE chain SET at = at || '{cut}', kind = 'slot.free', payload = '{{\"b\":1}}}}' "
+        "WHERE seq = 2",
+    )
+
+    assert broken_at(path) == 2
 
 
 class TestAgainstACheckpointKeptElsewhere:

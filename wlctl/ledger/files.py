@@ -62,6 +62,7 @@ def sync_directory(directory: Path) -> None:
 def _kept_alone(partial: Path) -> Iterator[None]:
     """Make `partial` empty, also when a killed process left it, and let nobody else in.
 
+    SQLite itself drops the journal of an empty file, so none can be replayed into the new one.
     The lock is given back last: closing a file drops what SQLite has locked of it.
     """
     flags = os.O_CREAT | os.O_RDWR | os.O_CLOEXEC | os.O_NOFOLLOW
@@ -70,8 +71,6 @@ def _kept_alone(partial: Path) -> Iterator[None]:
         if not _is_mine(fd, partial):
             name = partial.name.removesuffix(PARTIAL)
             raise LedgerBusy(f"another process is making {name}", hint="try again in a moment")
-        for suffix in SIDE_FILES:  # or SQLite would replay them into the new file
-            partial.with_name(partial.name + suffix).unlink(missing_ok=True)
         os.fchmod(fd, 0o600)
         os.ftruncate(fd, 0)
         yield
