@@ -5,7 +5,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from sqlalchemy import Connection, text
+from sqlalchemy import Connection
 
 from wlctl import __version__
 from wlctl.errors import LedgerDamaged, LedgerNewer, LedgerOutdated
@@ -67,7 +67,7 @@ def revision_of(conn: Connection) -> str:
     Raises:
         LedgerDamaged: It does not say.
     """
-    found = conn.execute(text("SELECT version_num FROM alembic_version")).scalars().all()
+    found = conn.exec_driver_sql("SELECT version_num FROM alembic_version").scalars().all()
     if len(found) != 1 or not _REVISION.fullmatch(str(found[0])):
         raise LedgerDamaged(
             f"the ledger is damaged: it does not say which revision its tables have: {found}"

@@ -4,7 +4,7 @@ import os
 import time
 from pathlib import Path
 
-from sqlalchemy import insert, select
+from sqlalchemy import insert
 
 from wlctl.errors import LedgerBusy, LedgerDamaged, LedgerExists
 from wlctl.ledger import backup, chain, migrate, site
@@ -161,9 +161,8 @@ def _migrate(
 
 
 def _opened(backend: Backend) -> Ledger:
-    columns = select(installation_table.c.id, installation_table.c.epoch)
     with transaction(backend, backend.begin_read) as conn:
-        rows = conn.execute(columns).all()
+        rows = conn.exec_driver_sql("SELECT id, epoch FROM installation").all()
     if len(rows) != 1 or not is_checked_id(str(rows[0].id)):
         raise LedgerDamaged(
             f"the ledger {backend.where} is damaged: it does not name its installation",
