@@ -179,3 +179,21 @@ def test_a_closed_ledger_is_one_file_and_its_lock(ledger: Ledger, path: Path) ->
     assert {file.name for file in path.parent.iterdir()} <= {"ledger.db", "ledger.db-lock"}
     with past_the_program(path) as conn:
         assert conn.execute("SELECT count(*) FROM chain").fetchone() == (4,)
+
+
+def test_any_number_of_threads_reads_at_the_same_time(ledger: Ledger) -> None:
+    inside = threading.Barrier(40, timeout=20)
+    heads = []
+
+    def look() -> None:
+        with ledger.read() as tx:
+            heads.append(chain.head(tx)[0])
+            inside.wait()
+
+    threads = [threading.Thread(target=look) for _ in range(40)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+
+    assert heads == [1] * 40

@@ -63,6 +63,7 @@ class Sqlite:
             URL.create("sqlite"),  # to parse one costs six milliseconds
             creator=self.connect,
             poolclass=QueuePool,
+            pool_size=0,  # as many as there are threads: none of them waits for another
             pool_reset_on_return=None,  # every transaction is ended where it was begun
         )
 
