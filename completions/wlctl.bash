@@ -12,10 +12,10 @@ _wlctl() {
         last=$word
         case $word in
             --) return ;;
-            --after|--against|--avoid|--count|--db|--generation|--grace|--host-key|--instance|--key|--kind|--message|--name|--node|--output|--pin|--port|--prefer|--sign|--since|--snapshot|--tail|--tier|--until|--where|--why|-m|-o) skip=value ;;
+            --action|--after|--against|--avoid|--count|--db|--generation|--grace|--host-key|--instance|--key|--kind|--known-hosts|--message|--name|--node|--output|--pin|--policy|--port|--prefer|--principal|--project|--sign|--signature|--since|--snapshot|--tail|--tier|--until|--where|--why|-m|-o) skip=value ;;
             -*) ;;
             *) case "$at/$word" in
-                /init|/signer|/signer/add|/signer/ls|/package|/package/init|/package/build|/package/sign|/package/verify|/package/show|/package/ls|/doctor|/node|/node/add|/node/ls|/node/probe|/place|/ps|/logs|/stop|/unload|/audit|/audit/log|/audit/verify|/audit/checkpoint|/audit/export|/ledger|/ledger/check|/ledger/backup|/ledger/migrate|/ledger/snapshot|/config|/config/show|/help|/completion) at=$at/$word ;;
+                /init|/signer|/signer/add|/signer/ls|/policy|/policy/show|/policy/check|/policy/apply|/policy/test|/approve|/package|/package/init|/package/build|/package/sign|/package/verify|/package/show|/package/ls|/doctor|/node|/node/add|/node/ls|/node/probe|/place|/ps|/logs|/stop|/unload|/audit|/audit/log|/audit/verify|/audit/checkpoint|/audit/export|/ledger|/ledger/check|/ledger/backup|/ledger/migrate|/ledger/snapshot|/config|/config/show|/help|/completion) at=$at/$word ;;
             esac ;;
         esac
     done
@@ -24,14 +24,17 @@ _wlctl() {
         case $last in
             --db) files=yes ;;
             -o|--output) COMPREPLY=($(compgen -W 'table wide json jsonl name' -- "$current")) ;;
-            --sign) files=yes ;;
+            --policy) files=yes ;;
             --key) files=yes ;;
+            --signature) files=yes ;;
+            --sign) files=yes ;;
+            --known-hosts) files=yes ;;
             --snapshot) files=yes ;;
             --against) files=yes ;;
         esac
     else
         case $at in
-            '') commands='init signer package doctor node place ps logs stop unload audit ledger config help completion' choices='' files=''
+            '') commands='init signer policy approve package doctor node place ps logs stop unload audit ledger config help completion' choices='' files=''
                 options='--version -h --help --db -o --output -m --message --yes --no-color --debug' ;;
             /init) commands='' choices='' files=''
                 options='-h --help --db -o --output -m --message --yes --no-color --debug' ;;
@@ -41,6 +44,18 @@ _wlctl() {
                 options='-h --help --db -o --output -m --message --yes --no-color --debug' ;;
             /signer/ls) commands='' choices='' files=''
                 options='-h --help --db -o --output -m --message --yes --no-color --debug' ;;
+            /policy) commands='show check apply test' choices='' files=''
+                options='-h --help --db -o --output -m --message --yes --no-color --debug' ;;
+            /policy/show) commands='' choices='' files=''
+                options='-h --help --db -o --output -m --message --yes --no-color --debug' ;;
+            /policy/check) commands='' choices='' files=yes
+                options='-h --help --db -o --output -m --message --yes --no-color --debug' ;;
+            /policy/apply) commands='' choices='' files=yes
+                options='-h --help --db -o --output -m --message --yes --no-color --debug' ;;
+            /policy/test) commands='' choices='' files=yes
+                options='--node --action --principal --project --emulated --policy -h --help --db -o --output -m --message --yes --no-color --debug' ;;
+            /approve) commands='' choices='' files=''
+                options='--key --signature --text -h --help --db -o --output -m --message --yes --no-color --debug' ;;
             /package) commands='init build sign verify show ls' choices='' files=''
                 options='-h --help --db -o --output -m --message --yes --no-color --debug' ;;
             /package/init) commands='' choices='' files=yes
@@ -60,13 +75,13 @@ _wlctl() {
             /node) commands='add ls probe' choices='' files=''
                 options='-h --help --db -o --output -m --message --yes --no-color --debug' ;;
             /node/add) commands='' choices='' files=''
-                options='--port --host-key --tier --sudo -h --help --db -o --output -m --message --yes --no-color --debug' ;;
+                options='--port --host-key --known-hosts --tier --sudo -h --help --db -o --output -m --message --yes --no-color --debug' ;;
             /node/ls) commands='' choices='' files=''
                 options='-h --help --db -o --output -m --message --yes --no-color --debug' ;;
             /node/probe) commands='' choices='' files=''
                 options='-h --help --db -o --output -m --message --yes --no-color --debug' ;;
             /place) commands='' choices='' files=yes
-                options='--name --dry-run --pin --prefer --avoid --where --count --allow-emulated --start --no-start --refresh --no-refresh --why --snapshot --all -h --help --db -o --output -m --message --yes --no-color --debug' ;;
+                options='--name --dry-run --pin --prefer --avoid --where --count --allow-emulated --start --no-start --refresh --no-refresh --project --why --snapshot --all -h --help --db -o --output -m --message --yes --no-color --debug' ;;
             /ps) commands='' choices='' files=''
                 options='-h --help --db -o --output -m --message --yes --no-color --debug' ;;
             /logs) commands='' choices='' files=''

@@ -9,10 +9,10 @@ _wlctl() {
         last=$word
         case $word in
             --) return 1 ;;
-            --after|--against|--avoid|--count|--db|--generation|--grace|--host-key|--instance|--key|--kind|--message|--name|--node|--output|--pin|--port|--prefer|--sign|--since|--snapshot|--tail|--tier|--until|--where|--why|-m|-o) skip=value ;;
+            --action|--after|--against|--avoid|--count|--db|--generation|--grace|--host-key|--instance|--key|--kind|--known-hosts|--message|--name|--node|--output|--pin|--policy|--port|--prefer|--principal|--project|--sign|--signature|--since|--snapshot|--tail|--tier|--until|--where|--why|-m|-o) skip=value ;;
             -*) ;;
             *) case "$at/$word" in
-                /init|/signer|/signer/add|/signer/ls|/package|/package/init|/package/build|/package/sign|/package/verify|/package/show|/package/ls|/doctor|/node|/node/add|/node/ls|/node/probe|/place|/ps|/logs|/stop|/unload|/audit|/audit/log|/audit/verify|/audit/checkpoint|/audit/export|/ledger|/ledger/check|/ledger/backup|/ledger/migrate|/ledger/snapshot|/config|/config/show|/help|/completion) at=$at/$word ;;
+                /init|/signer|/signer/add|/signer/ls|/policy|/policy/show|/policy/check|/policy/apply|/policy/test|/approve|/package|/package/init|/package/build|/package/sign|/package/verify|/package/show|/package/ls|/doctor|/node|/node/add|/node/ls|/node/probe|/place|/ps|/logs|/stop|/unload|/audit|/audit/log|/audit/verify|/audit/checkpoint|/audit/export|/ledger|/ledger/check|/ledger/backup|/ledger/migrate|/ledger/snapshot|/config|/config/show|/help|/completion) at=$at/$word ;;
             esac ;;
         esac
     done
@@ -24,8 +24,11 @@ _wlctl() {
         case $last in
             --db) files=yes ;;
             -o|--output) choices=(table wide json jsonl name) ;;
-            --sign) files=yes ;;
+            --policy) files=yes ;;
             --key) files=yes ;;
+            --signature) files=yes ;;
+            --sign) files=yes ;;
+            --known-hosts) files=yes ;;
             --snapshot) files=yes ;;
             --against) files=yes ;;
         esac
@@ -37,6 +40,8 @@ _wlctl() {
             commands=(
                 'init:Make the ledger and the keys of an installation.'
                 'signer:Signers: whose signatures admit a package.'
+                'policy:The policy: what is permitted, to whom, on which nodes.'
+                'approve:Approve a request that the policy deferred; it can be carried out once, within a day.'
                 'package:Packages: described, built, signed, verified.'
                 'doctor:Examine ledger, keys, signers and fleet, and say what to do about what is wrong.'
                 'node:The fleet: the machines that wlctl places on.'
@@ -114,6 +119,108 @@ _wlctl() {
             ;;
         /signer/ls)
             options=(
+                '-h:Show this text'
+                '--help:Show this text'
+                '--db:The ledger'
+                '-o:One of table, wide, json, jsonl, name'
+                '--output:One of table, wide, json, jsonl, name'
+                '-m:Keep TEXT in the chain'
+                '--message:Keep TEXT in the chain'
+                '--yes:Answer every question with yes'
+                '--no-color:No colour'
+                '--debug:Show a traceback with an error'
+            )
+            ;;
+        /policy)
+            commands=(
+                'show:Print the policy in force, as its file was.'
+                'check:Say what is wrong with a policy file; nothing is put in force.'
+                'apply:Put the policy of a file in force, with its hash in the chain.'
+                'test:Show what the gate would answer for a package on a node, by which rule, and what it weighs.'
+            )
+            options=(
+                '-h:Show this text'
+                '--help:Show this text'
+                '--db:The ledger'
+                '-o:One of table, wide, json, jsonl, name'
+                '--output:One of table, wide, json, jsonl, name'
+                '-m:Keep TEXT in the chain'
+                '--message:Keep TEXT in the chain'
+                '--yes:Answer every question with yes'
+                '--no-color:No colour'
+                '--debug:Show a traceback with an error'
+            )
+            ;;
+        /policy/show)
+            options=(
+                '-h:Show this text'
+                '--help:Show this text'
+                '--db:The ledger'
+                '-o:One of table, wide, json, jsonl, name'
+                '--output:One of table, wide, json, jsonl, name'
+                '-m:Keep TEXT in the chain'
+                '--message:Keep TEXT in the chain'
+                '--yes:Answer every question with yes'
+                '--no-color:No colour'
+                '--debug:Show a traceback with an error'
+            )
+            ;;
+        /policy/check)
+            files=yes
+            options=(
+                '-h:Show this text'
+                '--help:Show this text'
+                '--db:The ledger'
+                '-o:One of table, wide, json, jsonl, name'
+                '--output:One of table, wide, json, jsonl, name'
+                '-m:Keep TEXT in the chain'
+                '--message:Keep TEXT in the chain'
+                '--yes:Answer every question with yes'
+                '--no-color:No colour'
+                '--debug:Show a traceback with an error'
+            )
+            ;;
+        /policy/apply)
+            files=yes
+            options=(
+                '-h:Show this text'
+                '--help:Show this text'
+                '--db:The ledger'
+                '-o:One of table, wide, json, jsonl, name'
+                '--output:One of table, wide, json, jsonl, name'
+                '-m:Keep TEXT in the chain'
+                '--message:Keep TEXT in the chain'
+                '--yes:Answer every question with yes'
+                '--no-color:No colour'
+                '--debug:Show a traceback with an error'
+            )
+            ;;
+        /policy/test)
+            files=yes
+            options=(
+                '--node:Where it would run'
+                '--action:What would be done with it'
+                '--principal:Who would ask; you, otherwise'
+                '--project:Of the order'
+                '--emulated:As if an emulated variant had been chosen'
+                '--policy:This policy, not the one in force'
+                '-h:Show this text'
+                '--help:Show this text'
+                '--db:The ledger'
+                '-o:One of table, wide, json, jsonl, name'
+                '--output:One of table, wide, json, jsonl, name'
+                '-m:Keep TEXT in the chain'
+                '--message:Keep TEXT in the chain'
+                '--yes:Answer every question with yes'
+                '--no-color:No colour'
+                '--debug:Show a traceback with an error'
+            )
+            ;;
+        /approve)
+            options=(
+                '--key:Sign with this private key'
+                '--signature:Take this signature of what --text prints'
+                '--text:Print what is to be signed, and nothing else'
                 '-h:Show this text'
                 '--help:Show this text'
                 '--db:The ledger'
@@ -274,8 +381,9 @@ _wlctl() {
             ;;
         /node/add)
             options=(
-                '--port:Of its sshd'
+                '--port:Of its sshd; 0 for what ssh would use'
                 '--host-key:The fingerprint it must show; asks otherwise'
+                '--known-hosts:A known_hosts file that has its key, instead of asking'
                 '--tier:discovered, paired (runs signed work) or trusted'
                 '--sudo:Run actions through `sudo -n`'
                 '-h:Show this text'
@@ -333,6 +441,7 @@ _wlctl() {
                 '--no-start:Start it, or only stage it'
                 '--refresh:Look again at nodes whose facts ran out'
                 '--no-refresh:Look again at nodes whose facts ran out'
+                '--project:Kept with the order; the policy may ask for it'
                 '--why:Show all checks of NODE; repeat'
                 '--snapshot:Decide from a saved fleet (`wlctl ledger snapshot`), with --dry-run; the package may be a workload.toml that was never built'
                 '--all:List every node, however many there are'

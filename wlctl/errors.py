@@ -241,6 +241,45 @@ class SignerConflict(WlctlError):
     exit_code = ExitCode.REFUSED
 
 
+class GateDenied(WlctlError):
+    """The policy does not allow it: a rule denies it, or no permit allows it.
+
+    The rule that decided is named, and is in the chain. `wlctl policy show` prints the policy in
+    force; whoever may change it can permit more with `wlctl policy apply`.
+    """
+
+    code = "gate-denied"
+    exit_code = ExitCode.REFUSED
+
+
+class GateDeferred(WlctlError):
+    """What was asked could do so much that the policy wants an approver to agree first.
+
+    Give the id that is shown to somebody the policy names as approver, who runs
+    `wlctl approve ID --key FILE`. Then repeat the command within a day; an approval is good once.
+    """
+
+    code = "gate-deferred"
+    exit_code = ExitCode.REFUSED
+
+
+class ApprovalRefused(WlctlError):
+    """An approval does not count: by nobody the policy names, by who asked, too late, or unfit."""
+
+    code = "approval-refused"
+    exit_code = ExitCode.REFUSED
+
+
+class PolicyLocksOut(WlctlError):
+    """Under that policy nobody could ever put another one in force; the one in force stays.
+
+    Give some login a permit with the action `policy.apply`, and no deny that names it.
+    """
+
+    code = "policy-locks-out"
+    exit_code = ExitCode.REFUSED
+
+
 class NoLedger(WlctlError):
     """There is no ledger at this path. Only `wlctl init` makes one; `--db` says where it is."""
 

@@ -17,6 +17,8 @@ from wlctl.errors import ExitCode, InternalError, Interrupted, OutputFailed, Usa
 COMMANDS = {
     "init": Lazy("wlctl.cli.init", "init", "Make a ledger and keys. Safe to repeat."),
     "signer": Lazy("wlctl.cli.signer", "app", "Signers: whose signatures admit a package."),
+    "policy": Lazy("wlctl.cli.policy", "app", "The policy: what is permitted, to whom."),
+    "approve": Lazy("wlctl.cli.approve", "approve", "Agree to what the policy deferred."),
     "package": Lazy("wlctl.cli.package", "app", "Packages: described, built, signed, verified."),
     "doctor": Lazy("wlctl.cli.doctor", "doctor", "Examine ledger, keys, signers and fleet."),
     "node": Lazy("wlctl.cli.node", "app", "The fleet: the machines that wlctl places on."),

@@ -87,6 +87,8 @@ def _exit_code(ending: Ending) -> ExitCode:
             return ExitCode.INDETERMINATE
         case End.UNREACHABLE:
             return ExitCode.UNREACHABLE
+        case End.DENIED:
+            return ExitCode.REFUSED
         case End.REFUSED:
             return ExitCode.BUSY if ending.code == RefusalCode.BUSY else ExitCode.REFUSED
 
@@ -125,6 +127,8 @@ def _lines(ending: Ending) -> Iterator[str]:
             yield f"  {name} keeps what it holds; {again} asks again"
         case End.REFUSED:
             yield f"{node} refused ({ending.code}): {ending.detail}"
+        case End.DENIED:
+            yield f"{name} on {node} was left as it is ({ending.code}): {ending.detail}"
     for proof in ending.proofs:
         yield f"  {_proof_line(proof)}"
     if ending.kept_data:

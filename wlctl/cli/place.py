@@ -54,6 +54,9 @@ def place(
         bool,
         typer.Option("--refresh/--no-refresh", help="Look again at nodes whose facts ran out."),
     ] = True,
+    project: Annotated[
+        str, typer.Option(help="Kept with the order; the policy may ask for it.")
+    ] = "",
     why: Annotated[
         list[str] | None, typer.Option(metavar="NODE", help="Show all checks of NODE; repeat.")
     ] = None,
@@ -75,8 +78,8 @@ def place(
     anything is sent; --dry-run is the same without the sending. One candidate is tried. A copy
     whose answer got lost is neither running nor gone: exit 5, and `wlctl unload` settles it.
 
-    There is no policy gate in this version: whoever may use this ledger and its keys may place any
-    package of an accepted signer on any paired node.
+    The policy in force is asked for every node (`wlctl policy show`): a node it denies is rejected
+    with the rule that decided, and so is one that would need an approver first.
     """
     session = session_of(ctx)
     settings = session.settings
@@ -94,6 +97,7 @@ def place(
         start=start,
         dry_run=dry_run,
         refresh=refresh,
+        project=project,
     )
     if snapshot is None:
         report = flow.place(session.runtime, order)
@@ -119,6 +123,8 @@ def _exit_code(report: flow.Report) -> ExitCode:
             return ExitCode.DONE
         case Outcome.REFUSED:
             return ExitCode.CANNOT_PLACE
+        case Outcome.GATE_DENIED:
+            return ExitCode.REFUSED
         case Outcome.UNREACHABLE:
             return ExitCode.UNREACHABLE
         case Outcome.INDETERMINATE:
@@ -193,6 +199,9 @@ def _lines(report: flow.Report, *, why: Sequence[str], everything: bool) -> Iter
                 yield f"  {attempt.node} cannot hold it to its limits of {limits}"
         case Outcome.REFUSED:
             yield f"{attempt.node} refused it ({attempt.code}): {attempt.detail}"
+        case Outcome.GATE_DENIED:
+            yield f"{attempt.node} may not run it emulated ({attempt.detail})"
+            yield "  nothing was done there"
         case Outcome.UNREACHABLE:
             yield f"{attempt.node} cannot be reached ({attempt.code}): {attempt.detail}"
             yield "  nothing was done there"

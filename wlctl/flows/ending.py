@@ -16,7 +16,8 @@ from wlctl.errors import (
     Unreachable,
     WlctlError,
 )
-from wlctl.flows.nodes import check_identity
+from wlctl.flows import gate
+from wlctl.flows.nodes import check_identity, check_placed_there
 from wlctl.flows.runtime import Runtime
 from wlctl.ledger import attempts, chain, generations, instances, nodes, operations
 from wlctl.ledger.attempts import Outcome
@@ -30,6 +31,7 @@ from wlctl.model.generation import Proof, Proven
 from wlctl.model.ids import InstanceId
 from wlctl.model.instance import Desired, Instance, State
 from wlctl.model.node import Node
+from wlctl.model.policy import Action
 
 
 class Verb(StrEnum):
@@ -54,6 +56,8 @@ class End(StrEnum):
     """It was sent and no whole answer came; everything is still held."""
     REFUSED = "refused"
     """The node said no."""
+    DENIED = "denied"
+    """A deny of the policy names the verb; nothing was done."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,6 +159,10 @@ def _intend(rt: Runtime, verb: Verb, turn: Turn) -> tuple[Instance, Node, Operat
             verb is Verb.STOP and instance.state is State.STOPPED
         ):
             return Ending(verb, End.ALREADY, instance)
+        node = nodes.get(tx, instance.node)
+        denial = gate.verb(rt, tx, Action(verb.value), instance=instance, node=node)
+        if denial is not None:
+            return Ending(verb, End.DENIED, instance, code=denial.code, detail=denial.message)
         operation = operations.begin(tx, turn, verb.value, token=token)
         desired = Desired.STOPPED if verb is Verb.STOP else Desired.UNLOADED
         instances.change(tx, instance.id, desired=desired.value)
@@ -168,7 +176,7 @@ def _intend(rt: Runtime, verb: Verb, turn: Turn) -> tuple[Instance, Node, Operat
         chain.append(tx, f"workload.{verb.value}", payload)
         if not isinstance(step(instance.state, State.STOPPING), IllegalTransition):
             instances.advance(tx, instance, (State.STOPPING,), f"{verb.value} asked for")
-        return instances.get(tx, instance.id), nodes.get(tx, instance.node), operation
+        return instances.get(tx, instance.id), node, operation
 
 
 def _take_over(tx: WriteTx, turn: Turn, token: str) -> None:
@@ -199,6 +207,7 @@ def _ask(
     grace_ms: int | None,
     purge: bool,
 ) -> Stopped | Unloaded | Refused:
+    check_placed_there(node, instance.created_at_ms)
     with rt.connect(node.address) as session:
         if verb is Verb.STOP:
             answer: Stopped | Unloaded | Refused = session.stop(

@@ -8,9 +8,11 @@ from wlctl import signing
 from wlctl.config import DEFAULT
 from wlctl.errors import LedgerUnwritten, NoLedger
 from wlctl.flows.runtime import Runtime
-from wlctl.ledger import chain
+from wlctl.gate.default import default_text
+from wlctl.ledger import chain, policies
 from wlctl.ledger.opening import create_ledger
 from wlctl.model.ids import InstallationId
+from wlctl.model.policy import Unreadable
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,6 +67,7 @@ def init(rt: Runtime) -> Initialised:
         ),
     )
     _record_keys(rt, done)
+    _record_policy(rt)
     return done
 
 
@@ -77,6 +80,13 @@ def _record_keys(rt: Runtime, done: Initialised) -> None:
             last = {name: event.payload.get(name) for name in keys}
         if last != keys:
             chain.append(tx, "ledger.keys", keys)
+
+
+def _record_policy(rt: Runtime) -> None:
+    """Put the default policy in force where there never was one, in favour of whoever runs this."""
+    with rt.ledger.write(rt.now_ms(), rt.author) as tx:
+        if isinstance(policies.in_force(tx), Unreadable) and not policies.was_ever_applied(tx):
+            policies.apply(tx, default_text(rt.author.principal))
 
 
 def _make_directory(rt: Runtime, directory: Path) -> None:

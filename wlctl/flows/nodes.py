@@ -6,12 +6,14 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from wlctl.errors import ForeignNode, NameTaken, NodeUnfit, UsageError, WlctlError
+from wlctl.flows import gate
 from wlctl.flows.runtime import Runtime
 from wlctl.ledger import nodes
 from wlctl.model.actions import NodeFacts, Refused
 from wlctl.model.facts import Facts
 from wlctl.model.ids import NodeName, is_checked_id
 from wlctl.model.node import Address, Liveness, Node, Tier, TransportKind
+from wlctl.model.policy import Action
 
 PARALLEL_CONTACTS = 8
 """More threads than this only wait for each other: most of a contact is the node's own time."""
@@ -48,6 +50,7 @@ def add(
         known_hosts: A file that must know that key.
 
     Raises:
+        GateDenied: Whoever runs this may not add nodes; the machine was not contacted.
         NameTaken: The fleet has a node of this name, or this machine under another.
         NodeUnfit: The machine lacks something; nothing was recorded.
         Unreachable: It could not be looked at.
@@ -58,6 +61,7 @@ def add(
             f"{name} cannot be the name of a node",
             hint="use lower-case letters, digits, and . _ - after the first",
         )
+    gate.require(rt, Action.NODE_ADD, name)
     with rt.ledger.read() as tx:
         if any(node.name == name for node in nodes.ls(tx)):
             raise NameTaken(f"there is a node {name} already", hint="`wlctl node ls` lists them")
@@ -84,7 +88,7 @@ def add(
         seen_at_ms=now_ms,
         facts=_facts(rt, found, seq=1, now_ms=now_ms),
     )
-    with rt.ledger.write(now_ms, rt.author) as tx:
+    with gate.permitted(rt, Action.NODE_ADD, name) as tx:
         nodes.add(tx, node)
     return node
 

@@ -160,6 +160,18 @@ def check(rt: Runtime, directory: Path) -> Verified:
     return verify.verify(directory, _trust(rt))
 
 
+def inspect(rt: Runtime, package: Path) -> Verified:
+    """Verify a package as `admit` takes it, in a directory or the store, and keep nothing of it.
+
+    Raises:
+        WlctlError: As `admit`.
+    """
+    trust = _trust(rt)
+    if _is_stored(package):
+        return _verify_stored(rt, str(package), trust, Store(rt.home.store))
+    return verify.verify(package, trust)
+
+
 def is_stale(directory: Path, stated: Manifest) -> bool:
     """Answer whether `workload.toml` says something else than the manifest does by now."""
     return building.is_stale(directory, stated)
@@ -208,10 +220,8 @@ def admit(rt: Runtime, package: Path) -> Admitted:
     """
     trust = _trust(rt)
     store = Store(rt.home.store)
-    words = str(package)
-    looks_stored = _NAME_VERSION.fullmatch(words) or _ID_PREFIX.fullmatch(words)
-    if looks_stored and not package.is_dir():
-        return _admitted(_verify_stored(rt, words, trust, store), store, is_stale=False)
+    if _is_stored(package):
+        return _admitted(_verify_stored(rt, str(package), trust, store), store, is_stale=False)
     verified = verify.verify(package, trust, store)
     return _admitted(verified, store, is_stale=is_stale(package, verified.manifest))
 
@@ -221,6 +231,13 @@ def record(tx: "WriteTx", admitted: Admitted) -> None:
     from wlctl.ledger import packages
 
     packages.put(tx, admitted.manifest, admitted.signatures)
+
+
+def _is_stored(package: Path) -> bool:
+    """Answer whether a package of the store is meant, and not a directory."""
+    words = str(package)
+    looks_stored = _NAME_VERSION.fullmatch(words) or _ID_PREFIX.fullmatch(words)
+    return looks_stored is not None and not package.is_dir()
 
 
 def _verify_stored(rt: Runtime, words: str, trust: Trust, store: Store) -> Verified:

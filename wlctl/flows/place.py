@@ -10,6 +10,7 @@ from pathlib import Path
 
 from wlctl.errors import (
     ForeignNode,
+    GateDenied,
     Indeterminate,
     Interrupted,
     NameTaken,
@@ -17,11 +18,21 @@ from wlctl.errors import (
     UsageError,
     WlctlError,
 )
+from wlctl.flows import gate, packages
 from wlctl.flows import nodes as fleet
-from wlctl.flows import packages
 from wlctl.flows.packages import Admitted
 from wlctl.flows.runtime import Runtime
-from wlctl.ledger import attempts, chain, decisions, generations, instances, nodes, operations
+from wlctl.gate.work import work_of
+from wlctl.ledger import (
+    attempts,
+    chain,
+    decisions,
+    generations,
+    instances,
+    nodes,
+    operations,
+    sayings,
+)
 from wlctl.ledger.attempts import Attempt, Outcome
 from wlctl.ledger.operations import Operation, Turn
 from wlctl.ledger.store import ReadTx, WriteTx
@@ -29,21 +40,17 @@ from wlctl.lifecycle.machine import IllegalTransition, walk
 from wlctl.model import actions
 from wlctl.model.actions import Launched, Placed, Refused
 from wlctl.model.event import Json
-from wlctl.model.fleet import ClusterState, NodeView, Ruling, Verdict, view_of
+from wlctl.model.fleet import ClusterState, NodeView, Ruling, view_of
 from wlctl.model.ids import DecisionId, InstanceId, NodeName, is_checked_id
 from wlctl.model.instance import Desired, Instance, State
-from wlctl.model.node import Node, Tier
-from wlctl.model.placement import Decision, PlaceRequest, Weights
+from wlctl.model.node import Node
+from wlctl.model.placement import Decision, PlaceRequest, Tiering, Weights
+from wlctl.model.policy import Work
 from wlctl.model.workload import WorkloadSpec
 from wlctl.placement import engine
 from wlctl.placement.document import document, encode
 from wlctl.placement.shapes import Document
 from wlctl.placement.where import Where, known_of, resolve
-
-UNGATED = Verdict(Ruling.ALLOWED, "ungated", "there is no policy in this version")
-"""What a node gets until there is a gate, said in every decision."""
-PROBE_ONLY = Verdict(Ruling.DENIED, "probe-only", "a discovered node may only be looked at")
-"""What a node gets that the operator has not paired, whatever the workload would put up with."""
 
 REQUEST_VALID_MS = 60_000
 """How long a node may take to begin with a request; one that is read later does nothing."""
@@ -59,6 +66,7 @@ class Order:
         dry_run: Decide and record the decision, and do nothing else.
         count: How many copies; more than one only in a dry run, for now.
         refresh: Look again at nodes whose facts have run out.
+        project: Kept with the order, and matched by permits; empty for none.
     """
 
     package: Path
@@ -73,6 +81,7 @@ class Order:
     start: bool = True
     dry_run: bool = False
     refresh: bool = True
+    project: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,6 +146,7 @@ class _Intent:
 
     Attributes:
         fence: The chain's newest number then: it grows with every run of a name, on any node.
+        emulated: What the gate is asked about once more, when the variant runs emulated; else None.
     """
 
     report: Report
@@ -147,6 +157,7 @@ class _Intent:
     admitted: Admitted
     start: bool
     fence: int
+    emulated: Work | None
 
 
 def _intend(
@@ -199,11 +210,19 @@ def _intend(
         admitted=admitted,
         start=order.start,
         fence=fence,
+        emulated=(
+            _work(order, admitted, decision.request, emulated=True)
+            if chosen.tier is Tiering.EMULATED
+            else None
+        ),
     )
 
 
 def _act(rt: Runtime, intent: _Intent) -> Report:
     """Send what was intended, and write down what came of it."""
+    denied = _denied_emulated(rt, intent)
+    if denied is not None:
+        return _finish(rt, intent, denied)
     try:
         answer = _dispatch(rt, intent)
     except Indeterminate as failure:
@@ -229,6 +248,18 @@ def _act(rt: Runtime, intent: _Intent) -> Report:
         return _finish(rt, intent, refused)
     placed = replace(intent.attempt, outcome=Outcome.PLACED)
     return _finish(rt, intent, placed, answer)
+
+
+def _denied_emulated(rt: Runtime, intent: _Intent) -> Attempt | None:
+    """Ask the gate again for what would run emulated; a denial is what becomes of the attempt."""
+    if intent.emulated is None:
+        return None
+    with rt.ledger.read() as tx:
+        verdict = gate.placing(rt, tx, intent.emulated)(intent.node)
+    if verdict.ruling is Ruling.ALLOWED:
+        return None
+    why = f"{verdict.rule}: {verdict.reason}"
+    return replace(intent.attempt, outcome=Outcome.GATE_DENIED, code=GateDenied.code, detail=why)
 
 
 def _dispatch(rt: Runtime, intent: _Intent) -> Placed | Launched | Refused:
@@ -286,7 +317,7 @@ def _finish(
         match attempt.outcome:
             case Outcome.PLACED:
                 _record_placed(tx, instance, answer)
-            case Outcome.REFUSED | Outcome.UNREACHABLE:
+            case Outcome.REFUSED | Outcome.UNREACHABLE | Outcome.GATE_DENIED:
                 # Nothing of it is on the node, by the node's own word or because nothing was sent.
                 _step(tx, instance, State.FAILED, f"{attempt.outcome.value}: {attempt.code}")
                 _step(tx, instances.get(tx, instance.id), State.UNLOADED, "nothing was left")
@@ -354,15 +385,35 @@ def _already(order: Order, admitted: Admitted, holder: Instance) -> Report:
 
 
 def _decide(rt: Runtime, tx: WriteTx, order: Order, admitted: Admitted) -> Decision:
-    views, cluster = fleet_of(tx)
-    request = request_of(order, admitted.spec, views)
+    # What a condition means depends on what the fleet has, and the gate judges conditions.
+    request = request_of(order, admitted.spec, fleet_of(tx, tx.now_ms)[0] if order.where else ())
+    verdict_of = gate.placing(rt, tx, _work(order, admitted, request))
+    views, cluster = fleet_of(tx, tx.now_ms, verdict_of)
     return engine.decide(request, views, cluster, weights_of(rt), tx.now_ms)
 
 
-def fleet_of(tx: ReadTx) -> tuple[list[NodeView], ClusterState]:
-    """Read all that a decision takes of the fleet."""
+def _work(
+    order: Order, admitted: Admitted, request: PlaceRequest, *, emulated: bool = False
+) -> Work:
+    return work_of(admitted.spec, where=request.where, project=order.project, emulated=emulated)
+
+
+def fleet_of(
+    tx: ReadTx, now_ms: int, verdict_of: gate.NodeGate | None = None
+) -> tuple[list[NodeView], ClusterState]:
+    """Read all that a decision takes of the fleet.
+
+    Args:
+        verdict_of: The gate for what is placed; without it every node is denied.
+    """
+    said = sayings.of_fleet(tx)
     views = [
-        view_of(node, UNGATED if node.tier >= Tier.PAIRED else PROBE_ONLY) for node in nodes.ls(tx)
+        view_of(
+            replace(node, cordoned=node.is_cordoned_at(now_ms)),
+            verdict_of(node) if verdict_of else None,
+            said.get(node.name, ()),
+        )
+        for node in nodes.ls(tx)
     ]
     return views, ClusterState(holds=instances.holds(tx))
 
@@ -431,6 +482,7 @@ def _options(order: Order) -> dict[str, Json]:
         "where": [asdict(where) for where in order.where],
         "allow_emulated": order.allow_emulated,
         "start": order.start,
+        "project": order.project,
     }
 
 

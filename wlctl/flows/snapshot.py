@@ -6,6 +6,8 @@ from wlctl.errors import InvalidFile
 from wlctl.flows import place
 from wlctl.flows.place import Order, Report
 from wlctl.flows.runtime import Runtime
+from wlctl.model.fleet import Ruling, Verdict
+from wlctl.model.node import Node, Tier
 from wlctl.model.snapshot import Snapshot
 from wlctl.model.workload import WorkloadSpec
 from wlctl.package import manifest, workload
@@ -14,11 +16,19 @@ from wlctl.placement.document import document
 from wlctl.placement.snapshot.read import MAX_CHARACTERS, load
 from wlctl.placement.snapshot.write import dump
 
+UNGATED = Verdict(Ruling.ALLOWED, "ungated", "a saved fleet has no policy")
+"""What a node gets in a saved fleet, said in every decision made from it."""
+PROBE_ONLY = Verdict(Ruling.DENIED, "probe-only", "a discovered node may only be looked at")
+
+
+def _saved_verdict(node: Node) -> Verdict:
+    return UNGATED if node.tier >= Tier.PAIRED else PROBE_ONLY
+
 
 def take(rt: Runtime) -> str:
     """Write down all that a decision would be made from now; it has no secrets."""
     with rt.ledger.read() as tx:
-        views, cluster = place.fleet_of(tx)
+        views, cluster = place.fleet_of(tx, rt.now_ms(), _saved_verdict)
     return dump(
         Snapshot(
             nodes=tuple(views),

@@ -13,12 +13,14 @@ from typing import Any, NamedTuple, Protocol
 from sqlalchemy import Table, select
 
 from wlctl.ledger.schema import (
+    approvals,
     decisions,
     installation,
     instances,
     life_events,
     node_capabilities,
     nodes,
+    policies,
     signers,
 )
 from wlctl.ledger.store import ReadTx, stream
@@ -281,9 +283,51 @@ class Sayings:
             yield Disagreement(seq, f"{id_} of {node} was {provenance} and is not kept")
 
 
+class Policies:
+    """Each policy that was applied is kept, and its text is the one that its event binds."""
+
+    kinds = frozenset({"policy.apply"})
+
+    def __init__(self, tx: ReadTx) -> None:
+        rows = stream(tx, select(policies.c.seq, policies.c.text).order_by(policies.c.seq))
+        self._rows = iter(rows)
+
+    def see(self, event: Fact) -> str | None:
+        """See `Check.see`."""
+        seq, text = next(self._rows, (0, ""))
+        if seq != event.seq:
+            return "the policy is not kept, or one too many before it"
+        if hashlib.sha256(text.encode()).hexdigest() != event.payload["sha256"]:
+            return "the policy is kept with another text"
+        return None
+
+    def end(self) -> Iterator[Disagreement]:
+        """See `Check.end`."""
+        for seq, _ in self._rows:
+            yield Disagreement(seq, "a policy is kept that no event tells of")
+
+
+def _approvals(tx: ReadTx) -> Check:
+    def deferred(told: Mapping[str, Any]) -> dict[str, object]:
+        same = ("request_sha256", "principal", "expires_at_ms")
+        fresh = {"approver": None, "signature": None, "spent_at_ms": None}
+        return {"id": told["approval"], **{one: told[one] for one in same}, **fresh}
+
+    def approved(told: Mapping[str, Any]) -> dict[str, object]:
+        return {"id": told["approval"], **{one: told[one] for one in ("approver", "signature")}}
+
+    def spent(told: Mapping[str, Any]) -> dict[str, object]:
+        return {"id": told["approval"], "spent_at_ms": told["spent_at_ms"]}
+
+    tells = {"policy.defer": deferred, "policy.approve": approved, "policy.spend": spent}
+    return Replay(tx, approvals, "id", tells)
+
+
 CHECKS: tuple[Callable[[ReadTx], Check], ...] = (
     _identity,
     _signers,
+    Policies,
+    _approvals,
     _nodes,
     Sayings,
     Decisions,

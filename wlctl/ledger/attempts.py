@@ -19,6 +19,8 @@ class Outcome(StrEnum):
     """The node said no, and holds nothing of it."""
     UNREACHABLE = "unreachable"
     """Nothing was done on the node."""
+    GATE_DENIED = "gate_denied"
+    """The policy denies it emulated; nothing was done on the node."""
     INDETERMINATE = "indeterminate"
     """It may or may not be there: no whole answer came."""
 

@@ -1,0 +1,34 @@
+"""Does an approval count? Judged when it is given, and once more when it is used."""
+
+from wlctl import signing
+from wlctl.ledger import approvals
+from wlctl.ledger.approvals import Approval
+from wlctl.model.package import fingerprint
+from wlctl.model.policy import Approver, Policy
+
+NAMESPACE = "wlctl-approval"
+"""What the signature is for: one that was made for a package approves nothing."""
+
+
+def judge(policy: Policy, approval: Approval, armored: str, now_ms: int) -> Approver | str:
+    """Say who approves with a signature, or why it does not count.
+
+    It must be of this very request, by an approver of the policy in force whose login and key are
+    not those of who asked, in time, and not used before.
+    """
+    if approval.spent_at_ms is not None:
+        return "it was used already"
+    if approval.expires_at_ms <= now_ms:
+        return "it has expired; the command that was deferred, typed again, gets a new id"
+    asked = approvals.digest_of(approval.request), approval.request.get("principal")
+    if asked != (approval.request_sha256, approval.principal):
+        return "the request is not the one that was deferred"
+    reading = signing.read_signature(armored.encode(), approval.text.encode(), NAMESPACE)
+    if reading.fault is not None:
+        return f"the signature does not fit: {reading.fault}"
+    for approver in policy.approvers:
+        if fingerprint(approver.key) == reading.fingerprint:
+            if approver.principal == approval.principal:
+                return f"{approver.principal} asked for it, so somebody else has to approve it"
+            return approver
+    return f"{reading.fingerprint} is the key of no approver that the policy names"
