@@ -65,7 +65,6 @@ def _the_ledger_itself() -> None:
         ["scope"],
         unique=True,
         sqlite_where=sa.text("closed_at_ms IS NULL"),
-        postgresql_where=sa.text("closed_at_ms IS NULL"),
     )
 
 
@@ -138,6 +137,7 @@ def _the_fleet() -> None:
         sa.Column("machine_id", sa.Text, nullable=False),
         sa.Column("boot_id", sa.Text, nullable=False),
         sa.Column("failed_contacts", sa.BigInteger, nullable=False),
+        sa.Column("failure", sa.Text, nullable=False),
         sa.Column("added_at_ms", sa.BigInteger, nullable=False),
         sa.Column("seen_at_ms", sa.BigInteger),
         sa.Column("rekeyed_at_ms", sa.BigInteger),
@@ -150,7 +150,6 @@ def _the_fleet() -> None:
         ["node_id"],
         unique=True,
         sqlite_where=sa.text("NOT removed"),
-        postgresql_where=sa.text("NOT removed"),
     )
     op.create_table(
         "facts",
@@ -239,7 +238,6 @@ def _instances() -> None:
         ["name"],
         unique=True,
         sqlite_where=sa.text("state NOT IN ('unloaded', 'rescheduled')"),
-        postgresql_where=sa.text("state NOT IN ('unloaded', 'rescheduled')"),
     )
     op.create_table(
         "attempts",

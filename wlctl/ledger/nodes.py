@@ -73,6 +73,7 @@ def _row_of(tx: WriteTx, node: Node) -> dict[str, object]:
         "machine_id": node.machine_id,
         "boot_id": node.boot_id,
         "failed_contacts": node.failed_contacts,
+        "failure": node.failure,
         "added_at_ms": tx.now_ms,
         "seen_at_ms": node.seen_at_ms,
         "rekeyed_at_ms": node.rekeyed_at_ms,
@@ -171,6 +172,7 @@ def record_contact(tx: WriteTx, name: NodeName, facts: Facts) -> Facts:
         .values(
             liveness=Liveness.ALIVE.value,
             failed_contacts=0,
+            failure="",
             boot_id=facts.boot_id,
             seen_at_ms=facts.probed_at_ms,
         )
@@ -188,7 +190,7 @@ def record_silence(tx: WriteTx, name: NodeName, why: str) -> None:
     tx.conn.execute(
         update(nodes_table)
         .where(nodes_table.c.name == name)
-        .values(liveness=after.value, failed_contacts=before.failed_contacts + 1)
+        .values(liveness=after.value, failed_contacts=before.failed_contacts + 1, failure=why)
     )
     if after is not before.liveness:
         _chain_liveness(tx, before, after, why)
@@ -247,6 +249,7 @@ def _node_of(row: Row[Any]) -> Node:
         facts=None if row.document is None else facts_of(json.loads(row.document)),
         cordoned_until_ms=row.cordoned_until_ms,
         rekeyed_at_ms=row.rekeyed_at_ms,
+        failure=row.failure,
     )
 
 
@@ -277,6 +280,7 @@ def facts_of(document: Mapping[str, Any]) -> Facts:
     plain = {name: document[name] for name in _FACT_NAMES}
     plain["ports_listening"] = tuple(plain["ports_listening"])
     plain["instances"] = tuple(plain["instances"])
+    plain["missing"] = tuple(plain["missing"])
     return Facts(**plain, capabilities=tuple(map(_capability_of, document["capabilities"])))
 
 

@@ -7,6 +7,7 @@ from typing import Any
 
 from sqlalchemy import Row, delete, insert, select
 
+from wlctl.errors import UnknownName
 from wlctl.ledger import chain, nodes
 from wlctl.ledger.schema import node_capabilities
 from wlctl.ledger.store import ReadTx, WriteTx
@@ -47,32 +48,45 @@ _QUERY = select(node_capabilities).order_by(
 )
 
 
-def claim(
+def say(
     tx: WriteTx,
     name: NodeName,
     *,
     tier: Tier | None = None,
     claims: Collection[Capability] = (),
     withdrawn: Collection[str] = (),
-) -> Event:
-    """Record an operator's word on a node.
+) -> Event | None:
+    """Record an operator's word on a node; None when all of it was said already.
 
     Args:
         claims: Each replaces what was claimed under its id.
         withdrawn: Ids that are no longer claimed.
+
+    Raises:
+        UnknownName: Nothing was claimed under an id to withdraw.
     """
-    if tier is not None:
+    said = {
+        one.capability.id: one.capability
+        for one in of_node(tx, name)
+        if one.capability.provenance is Provenance.CLAIMED
+    }
+    for id_ in withdrawn:
+        if id_ not in said:
+            raise UnknownName(
+                f"nobody has claimed {id_} of {name}", hint=f"`wlctl node show {name}` lists all"
+            )
+    fresh = [one for one in claims if one.id in withdrawn or said.get(one.id) != one]
+    told: dict[str, Json] = {}
+    if tier is not None and tier is not nodes.get(tx, name).tier:
         nodes.set_tier(tx, name, tier)
-    _drop(tx, name, Provenance.CLAIMED, [*withdrawn, *(one.id for one in claims)])
-    _put(tx, name, claims)
-    told: dict[str, Json] = {"node": name}
-    if tier is not None:
         told["tier"] = tier.word
-    if claims:
-        told["claims"] = {one.id: _json(one) for one in claims}
+    if fresh:
+        told["claims"] = {one.id: _json(one) for one in fresh}
     if withdrawn:
         told["withdrawn"] = sorted(withdrawn)
-    return chain.append(tx, "node.set", told)
+    _drop(tx, name, Provenance.CLAIMED, [*withdrawn, *(one.id for one in fresh)])
+    _put(tx, name, fresh)
+    return chain.append(tx, "node.set", {"node": name, **told}) if told else None
 
 
 def measured(tx: WriteTx, name: NodeName, figures: Collection[Capability]) -> Event:

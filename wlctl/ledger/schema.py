@@ -1,6 +1,8 @@
 """Which tables and columns the ledger has; `migrations/` makes them, a test holds the two together.
 
 Moments are epoch milliseconds of the controller's clock. Rows that history needs are never deleted.
+The condition of an index is named for SQLite alone: to name it for a second database, too, would
+cost every command the import of that database's dialect.
 """
 
 from sqlalchemy import (
@@ -82,7 +84,6 @@ Index(
     operations.c.scope,
     unique=True,
     sqlite_where=text("closed_at_ms IS NULL"),
-    postgresql_where=text("closed_at_ms IS NULL"),
 )
 
 
@@ -160,6 +161,7 @@ nodes = Table(
     Column("machine_id", Text, nullable=False),
     Column("boot_id", Text, nullable=False),
     Column("failed_contacts", BigInteger, nullable=False),
+    Column("failure", Text, nullable=False),
     Column("added_at_ms", BigInteger, nullable=False),
     Column("seen_at_ms", BigInteger),
     Column("rekeyed_at_ms", BigInteger),
@@ -172,7 +174,6 @@ Index(
     nodes.c.node_id,
     unique=True,
     sqlite_where=text("NOT removed"),
-    postgresql_where=text("NOT removed"),
 )
 
 facts = Table(
@@ -256,7 +257,6 @@ Index(
     instances.c.name,
     unique=True,
     sqlite_where=text("state NOT IN ('unloaded', 'rescheduled')"),
-    postgresql_where=text("state NOT IN ('unloaded', 'rescheduled')"),
 )
 
 attempts = Table(

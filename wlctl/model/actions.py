@@ -135,6 +135,7 @@ class NodeFacts:
             cgroup_root=self.cgroup_root,
             instances=self.instances,
             capabilities=self.capabilities,
+            missing=self.missing,
         )
 
 
@@ -252,6 +253,52 @@ class UnloadRequest:
     generation: int
     grace_ms: int | None = None
     purge: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class SettleRequest:
+    """Settle one attempt of a decision whose answer was lost.
+
+    Attributes:
+        number: The operation's own: higher than the attempt's, which can do nothing afterwards.
+        generation: The one the attempt was to start; it is closed even if the node never saw it.
+    """
+
+    installation: InstallationId
+    instance: InstanceId
+    decision: DecisionId
+    number: int
+    generation: int
+
+
+class SettleOutcome(StrEnum):
+    """What a node says of a decision that is settled, or is not yet."""
+
+    CANCELLED = "cancelled"
+    """Nothing of it runs, and the node has recorded that nothing ever will."""
+    PLACED = "placed"
+    """It was carried out: the instance is there."""
+    REFUSED = "refused"
+    """The node had refused it, and nothing was left."""
+    WORKING = "working"
+    """The request is still at work there; it was told to stop before it launches. Ask again."""
+    UNPROVEN = "unproven"
+    """The request was cut short, and what it began could not be read as gone. Ask again."""
+
+
+@dataclass(frozen=True, slots=True)
+class Settled:
+    """What became of a decision on a node.
+
+    Attributes:
+        refused: Why, where it was refused.
+        readings: Of what was ended now; empty when there was nothing.
+    """
+
+    node_id: str
+    outcome: SettleOutcome
+    refused: Refused | None
+    readings: tuple[Readings, ...]
 
 
 @dataclass(frozen=True, slots=True)

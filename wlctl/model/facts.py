@@ -83,6 +83,7 @@ class Facts:
         cgroup_root: Where its generations live, or empty without a writable cgroup v2.
         instances: Ids of this installation's instances that have state on the node, ascending.
         capabilities: Everything else, ascending by id.
+        missing: Tools that wlctl needs and the node lacks, ascending.
     """
 
     seq: int
@@ -105,6 +106,7 @@ class Facts:
     cgroup_root: str
     instances: tuple[str, ...]
     capabilities: tuple[Capability, ...]
+    missing: tuple[str, ...] = ()
 
     @property
     def expires_at_ms(self) -> int:

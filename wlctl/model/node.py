@@ -75,6 +75,7 @@ class Node:
         facts: Of the last probe; None before the first.
         cordoned: Takes nothing new; what runs there goes on.
         cordoned_until_ms: When that ends by itself; None for never.
+        failure: Code of what the last contact failed with; empty when it did not.
         rekeyed_at_ms: When another machine took the name; what was placed before is not on it.
     """
 
@@ -92,6 +93,7 @@ class Node:
     facts: Facts | None
     cordoned_until_ms: int | None = None
     rekeyed_at_ms: int | None = None
+    failure: str = ""
 
     def is_cordoned_at(self, now_ms: int) -> bool:
         """Answer whether it takes nothing new: until, and not at, the end that was set."""
