@@ -20,7 +20,7 @@ from wlctl.errors import (
     LedgerPermissions,
     WlctlError,
 )
-from wlctl.ledger import chain, site
+from wlctl.ledger import chain, operations, site
 from wlctl.ledger.backup import backup
 from wlctl.ledger.check import check
 from wlctl.ledger.opening import open_ledger
@@ -194,6 +194,39 @@ class TestWithoutThePermission:
             for file in source.parent.glob(f"{source.name}*"):
                 file.unlink()
         assert not list(disk.iterdir())
+
+
+def test_a_ledger_that_root_worked_on_is_still_its_owners(disk: Path, ledger_on: Ledger) -> None:
+    """Whoever typed `sudo` once goes on without it."""
+    path = disk / "ledger.db"
+    ledger_on.close()
+    os.chown(disk, 65534, 65534)
+    os.chown(path, 65534, 65534)
+
+    with opened(path) as by_root, operations.turn(by_root, "web"):
+        fill(by_root, 1)
+        backup(by_root, disk / "ledger.db.backup-1")
+        with by_root.read():
+            assert {file.stat().st_uid for file in disk.iterdir()} == {65534}
+
+    with nobody(), opened(path) as by_owner, operations.turn(by_owner, "web"):
+        fill(by_owner, 1)
+        backup(by_owner, disk / "ledger.db.backup-2")
+
+
+def test_a_lock_that_belongs_to_another_is_named(disk: Path, ledger_on: Ledger) -> None:
+    ledger_on.close()
+    os.chown(disk, 65534, 65534)
+    os.chown(disk / "ledger.db", 65534, 65534)
+    (disk / "ledger.db-lock").touch(mode=0o600)
+
+    with (
+        nobody(),
+        opened(disk / "ledger.db") as ledger,
+        pytest.raises(LedgerPermissions, match=r"ledger\.db-lock"),
+        operations.turn(ledger, "web"),
+    ):
+        pass
 
 
 def test_a_disk_that_is_read_only_is_named(disk: Path, ledger_on: Ledger) -> None:

@@ -49,6 +49,16 @@ def drop_unfinished(directory: Path, prefix: str) -> None:
             _remove(partial)
 
 
+def give_to_owner_of(ledger: Path, file: Path | int) -> None:
+    """Give what root makes beside a ledger to its owner, as SQLite does with what it makes there.
+
+    Or a user who once typed `sudo` could not go on with a ledger of their own.
+    """
+    if os.geteuid() == 0:
+        owner = ledger.stat()
+        os.chown(file, owner.st_uid, owner.st_gid)
+
+
 def sync_directory(directory: Path) -> None:
     """Make a new name in `directory` survive a power cut."""
     fd = os.open(directory, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)

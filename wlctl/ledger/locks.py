@@ -15,12 +15,16 @@ import struct
 import threading
 from pathlib import Path
 
+from wlctl.errors import LedgerPermissions
+from wlctl.ledger.files import give_to_owner_of
+
 
 class Locks:
     """The locks that one opened ledger holds."""
 
-    def __init__(self, path: Path) -> None:
-        self._path = path
+    def __init__(self, ledger: Path) -> None:
+        self._ledger = ledger
+        self._path = ledger.with_name(f"{ledger.name}-lock")
         self._fd: int | None = None
         self._held: set[str] = set()
         self._guard = threading.Lock()
@@ -50,8 +54,7 @@ class Locks:
 
     def _set(self, kind: int, scope: str) -> bool:
         if self._fd is None:
-            flags = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW
-            self._fd = os.open(self._path, flags, 0o600)
+            self._fd = self._open()
         request = struct.pack("hhqqi4x", kind, os.SEEK_SET, _offset(scope), 1, 0)
         try:
             fcntl.fcntl(self._fd, fcntl.F_OFD_SETLK, request)
@@ -60,6 +63,18 @@ class Locks:
                 return False
             raise
         return True
+
+    def _open(self) -> int:
+        flags = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW
+        try:
+            fd = os.open(self._path, flags, 0o600)
+            give_to_owner_of(self._ledger, fd)
+        except OSError as error:
+            raise LedgerPermissions(
+                f"{self._path} cannot be opened: {error.strerror}",
+                hint="it and its directory must both be writable by you",
+            ) from error
+        return fd
 
 
 def _offset(scope: str) -> int:

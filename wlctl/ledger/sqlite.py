@@ -25,7 +25,7 @@ from sqlalchemy.pool import QueuePool
 
 from wlctl.errors import LedgerDamaged, LedgerDiskFull, NotALedger, WlctlError
 from wlctl.ledger.backend import Finding
-from wlctl.ledger.files import appearing
+from wlctl.ledger.files import appearing, give_to_owner_of
 from wlctl.ledger.locks import Locks
 from wlctl.ledger.sqlite_errors import RESTORE, failure_of, primary_code
 
@@ -57,7 +57,7 @@ class Sqlite:
     def __init__(self, path: Path, *, busy_timeout_s: float = BUSY_TIMEOUT_S) -> None:
         self.path = path
         self.where = str(path)
-        self.locks = Locks(path.with_name(f"{path.name}-lock"))
+        self.locks = Locks(path)
         self._busy_timeout_s = busy_timeout_s
         self.engine: Engine = create_engine(
             URL.create("sqlite"),  # to parse one costs six milliseconds
@@ -186,6 +186,8 @@ class Sqlite:
                     if primary_code(error) != sqlite3.SQLITE_FULL:
                         raise
                     raise LedgerDiskFull(f"no room for a copy in {target.parent}") from error
+                if target.parent == self.path.parent:
+                    give_to_owner_of(self.path, partial)
                 (fault,) = copy.execute("PRAGMA quick_check(1)").fetchone()
             if fault != "ok":
                 raise LedgerDamaged(f"the ledger {self.path} is damaged: {fault}", hint=RESTORE)
