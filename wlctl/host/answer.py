@@ -139,4 +139,6 @@ def _line(row: str) -> Line:
 
 
 def _decoded(field: str) -> str:
+    if "%" not in field:
+        return field  # most are plain, and an answer has hundreds
     return unquote_to_bytes(field).decode("utf-8", errors="replace")

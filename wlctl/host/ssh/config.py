@@ -32,10 +32,7 @@ ALL_COUNT = frozenset({"identityfile", "certificatefile"})
 """Every value found holds, in order."""
 
 PROXIES = frozenset({"proxyjump", "proxycommand"})
-"""The first of either holds, and decides which of the two it is."""
-
-NEVER_HERE = frozenset({"canonical"})
-"""Names are not canonicalised, so this criterion is never met."""
+"""The first of either holds, except that a command may follow a `ProxyJump none`."""
 
 _LINE = re.compile(r"(?P<keyword>[A-Za-z0-9]+)(?:\s*=\s*|\s+)(?P<rest>\S.*)")
 _WORD = re.compile(r'"(?P<quoted>[^"]*)"|(?P<bare>[^\s"]+)')
@@ -50,6 +47,11 @@ class Line:
     keyword: str
     words: tuple[str, ...]
     rest: str
+
+    @property
+    def is_none(self) -> bool:
+        """Whether its value says that there is to be none."""
+        return self.rest.strip('"').lower() == "none"
 
     def invalid(self, why: str, *, hint: str | None = None) -> InvalidSshConfig:
         """Say what is wrong with this line."""
@@ -67,6 +69,14 @@ class Found:
 
     words: dict[str, tuple[str, ...]] = field(default_factory=dict)
     proxy: Line | None = None
+
+    def take_proxy(self, line: Line) -> None:
+        """Take a line with ProxyJump or ProxyCommand, if it counts."""
+        before = self.proxy
+        if before is None or (
+            line.keyword == "proxycommand" and before.keyword == "proxyjump" and before.is_none
+        ):
+            self.proxy = line
 
     def first(self, keyword: str) -> str:
         """Return the value of a keyword that takes one, or nothing."""
@@ -100,6 +110,7 @@ def lookup(
     if first.asked_for_final:
         # `Match final` wants everything read again, knowing what the name stands for
         host = hostname_of(found.first("hostname")) or name
+        found.words["hostname"] = (host.replace("%", "%%"),)
         second = _Pass(host, asked, found, final=True)
         for file in files:
             second.read(file, applies=True, depth=0)
@@ -157,7 +168,7 @@ class _Pass:
     def _take(self, line: Line) -> None:
         words = self._found.words
         if line.keyword in PROXIES:
-            self._found.proxy = self._found.proxy or line
+            self._found.take_proxy(line)
         elif line.keyword in ALL_COUNT:
             if len(line.words) != 1:
                 raise line.invalid(f"{line.keyword} takes one file")
@@ -194,6 +205,8 @@ class _Pass:
             case "final":
                 self.asked_for_final = True
                 return self._final
+            case "canonical":  # no name is made canonical; ssh takes it for `final` then
+                return self._final
             case "host":
                 so_far = self._found.first("hostname")
                 return matches(patterns, self._asked.hostname_of(so_far) if so_far else self._host)
@@ -204,8 +217,6 @@ class _Pass:
                 return matches(patterns, user)
             case "localuser":
                 return matches(patterns, self._caller.login)
-            case _ if name in NEVER_HERE:
-                return False
             case _:
                 return None
 

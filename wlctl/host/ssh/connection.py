@@ -162,6 +162,9 @@ class Connection(paramiko.Transport):
         message.add_string(command)
         self._send(message)
 
+    def _parse_debug(self, _message: Message) -> None:
+        """Pass over what sshd says for its debugging: paramiko spells it out for a log."""
+
     def _send(self, message: Message) -> None:
         self._send_user_message(message)  # type: ignore[attr-defined]  # the stubs leave it out
 

@@ -32,19 +32,18 @@ def read_lines(path: Path, uid: int) -> tuple[str, ...]:
         return ()
     except OSError as error:
         raise UnsafeSshConfig(f"{path} cannot be read: {error.strerror}") from error
-    with os.fdopen(found, "rb") as file:
+    try:
         about = os.fstat(found)
         _check(path, about, uid)
         version = (about.st_dev, about.st_ino, about.st_size, about.st_mtime_ns, about.st_ctime_ns)
-        if (known := _read.get(version)) is not None:
-            return known
-        try:
-            text = file.read(MAX_BYTES).decode("utf-8")
-        except (UnicodeDecodeError, OSError) as error:
-            raise UnsafeSshConfig(f"{path} cannot be read as text: {error}") from error
-    lines = tuple(text.splitlines())
-    _read[version] = lines
-    return lines
+        if version not in _read:
+            with os.fdopen(os.dup(found), "rb") as file:
+                _read[version] = tuple(file.read(MAX_BYTES).decode("utf-8").split("\n"))
+        return _read[version]
+    except (UnicodeDecodeError, OSError) as error:
+        raise UnsafeSshConfig(f"{path} cannot be read as text: {error}") from error
+    finally:
+        os.close(found)
 
 
 _read: dict[tuple[int, ...], tuple[str, ...]] = {}

@@ -165,7 +165,7 @@ class _Router:
     def _proxy(self, hop: Hop, found: Found) -> tuple[tuple[str, ...], str]:
         """Return the jump hosts, or the command, that lead to `hop`."""
         line = found.proxy
-        if line is None or line.rest.strip('"').lower() == "none":
+        if line is None or line.is_none:
             return (), ""
         tokens = {"h": hop.host, "n": hop.name, "p": str(hop.port), "r": hop.user}
         if line.keyword == "proxyjump":

@@ -58,7 +58,7 @@ def caller() -> Caller:
         login, home = entry.pw_name, entry.pw_dir
     except KeyError:  # a container's user without a name
         login, home = str(uid), os.environ.get("HOME", "/nonexistent")
-    return Caller(login, uid, Path(home), socket.gethostname(), dict(os.environ))
+    return Caller(login, uid, Path(home), socket.gethostname(), os.environ)
 
 
 def expand(text: str, tokens: Mapping[str, str], what: str) -> str:
