@@ -11,8 +11,10 @@ from typing import BinaryIO, Self
 
 from wlctl.errors import ConnectFailed, ConnectionLost, Indeterminate
 from wlctl.model.actions import (
+    Cleaned,
     Launched,
     LogTail,
+    Measured,
     NodeFacts,
     Offered,
     Placed,
@@ -24,7 +26,7 @@ from wlctl.model.actions import (
     Unloaded,
     UnloadRequest,
 )
-from wlctl.model.facts import Capability
+from wlctl.model.facts import Capability, Provenance
 from wlctl.model.generation import CgroupEnd, Containment, Liveliness, Readings
 from wlctl.model.ids import InstallationId, InstanceId
 from wlctl.model.node import Address
@@ -59,14 +61,23 @@ class FakeNode:
     unkillable: set[InstanceId] = field(default_factory=set)
     refusal: Refused | None = None
     fences: list[int] = field(default_factory=list)
+    boots: dict[InstanceId, str] = field(default_factory=dict)
+    graces_ms: list[int | None] = field(default_factory=list)
+    machine_id: str = "m" * 32
+    boot_id: str = "00000000-0000-4000-8000-000000000000"
+    uptime_ms: int = 1_000_000
+    wall_ms: int = 0
+    host_key: str = "ssh-ed25519 AAAA"
+    missing: tuple[str, ...] = ()
+    installations: set[str] = field(default_factory=set)
 
     def facts(self) -> NodeFacts:
         return NodeFacts(
             node_id=self.node_id,
-            machine_id="m" * 32,
-            boot_id="00000000-0000-4000-8000-000000000000",
-            uptime_ms=1_000_000,
-            wall_ms=0,
+            machine_id=self.machine_id,
+            boot_id=self.boot_id,
+            uptime_ms=self.uptime_ms,
+            wall_ms=self.wall_ms,
             load_average=0.0,
             memory_total_bytes=self.memory_bytes,
             memory_available_bytes=self.memory_bytes,
@@ -81,35 +92,42 @@ class FakeNode:
             capabilities=(
                 Capability("cpu.arch.x86_64"),
                 Capability("mem.system", {"total_bytes": self.memory_bytes}),
+                Capability("node.cgroup", {"controllers": ("cpu", "memory", "pids")}),
                 Capability("os.linux"),
             ),
-            missing=(),
+            missing=self.missing,
         )
+
+    def reboot(self) -> None:
+        """Start the machine anew: another boot id, uptime from zero, and nothing runs."""
+        self.boot_id = f"{len(self.boots) + 1:08d}-0000-4000-8000-000000000000"
+        self.uptime_ms = 10
+        self.alive.clear()
 
     def readings(self, instance: InstanceId, generation: int) -> Readings:
         ran = instance in self.launched
         occupied = instance in self.alive
-        gone = Liveliness.GONE if ran else Liveliness.NONE
+        booted = ran and self.boots[instance] != self.boot_id
+        gone = Liveliness.UNKNOWN if booted else Liveliness.GONE if ran else Liveliness.NONE
         end = CgroupEnd.OCCUPIED if occupied else CgroupEnd.REMOVED if ran else CgroupEnd.NONE
-        boot_id = self.facts().boot_id
         return Readings(
             generation=generation,
             closed=True,
             launched=ran,
             recorded=ran,
-            boot_id=boot_id,
-            recorded_boot_id=boot_id if ran else "",
+            boot_id=self.boot_id,
+            recorded_boot_id=self.boots.get(instance, ""),
             containment=Containment.ISOLATED if ran else None,
             leader=Liveliness.ALIVE if occupied else gone,
             init=gone,
-            ctl=end,
-            limit=end,
+            ctl=CgroupEnd.MISSING_UNKNOWN if booted else end,
+            limit=CgroupEnd.MISSING_UNKNOWN if booted else end,
             cgroup_inode=77 if ran else None,
             uid=61200 if ran else None,
             uid_left=(1 if occupied else 0) if ran else None,
-            how="stopped" if ran else "",
-            exit_status=143 if ran and not occupied else None,
-            read_at_ms=1_000_500,
+            how="stopped" if ran and not booted else "",
+            exit_status=143 if ran and not occupied and not booted else None,
+            read_at_ms=self.uptime_ms,
         )
 
 
@@ -131,9 +149,25 @@ class FakeSession:
     ) -> None:
         return None
 
-    def facts(self, _installation: InstallationId) -> NodeFacts | Refused:
+    def facts(self, installation: InstallationId) -> NodeFacts | Refused:
         self.hook("facts", "before")
+        self.node.installations.add(installation)
         return self.node.facts()
+
+    def measure(self, _installation: InstallationId) -> Measured | Refused:
+        self.hook("measure", "before")
+        figure = Capability("perf.memory", {"value": 512.5, "unit": "MiB/s"}, Provenance.MEASURED)
+        return Measured(self.node.node_id, (figure,))
+
+    def clean(self, installation: InstallationId, node_id: str) -> Cleaned | Refused:
+        self.hook("clean", "before")
+        if node_id != self.node.node_id:
+            return Refused(RefusalCode.VERIFY, f"this is another node: {self.node.node_id}")
+        if self.node.staged:
+            return Refused(RefusalCode.ADMISSION, "an instance is still there")
+        self.node.installations.discard(installation)
+        self.hook("clean", "after")
+        return Cleaned(("/var/lib/wlctl/it",), tuple(sorted(self.node.installations)))
 
     def offer(self, sha256s: Sequence[str]) -> Offered | Refused:
         self.hook("offer", "before")
@@ -166,6 +200,7 @@ class FakeSession:
             return Placed(already=False)
         self.node.alive[request.instance] = request.generation
         self.node.launched[request.instance] = request.generation
+        self.node.boots[request.instance] = self.node.boot_id
         self.node.fences.append(request.fence)
         return Launched(
             already=False,
@@ -185,6 +220,7 @@ class FakeSession:
 
     def stop(self, request: StopRequest) -> Stopped | Refused:
         self.hook("stop", "before")
+        self.node.graces_ms.append(request.grace_ms)
         readings = self._end(request.instance, request.number, request.generation)
         self.hook("stop", "after")
         return readings if isinstance(readings, Refused) else Stopped(self.node.node_id, readings)

@@ -17,12 +17,13 @@ from wlctl.errors import (
     UnknownName,
 )
 from wlctl.flows import packages
-from wlctl.flows.ending import End, Verb
+from wlctl.flows.ending import End, Verb, stop
 from wlctl.flows.place import Order, place
 from wlctl.ledger import instances, operations
 from wlctl.ledger.attempts import Outcome
 from wlctl.ledger.verify import Verified
 from wlctl.model.actions import RefusalCode, Refused
+from wlctl.model.generation import Proven
 from wlctl.model.instance import Desired, State
 from wlctl.model.node import Liveness, Tier
 
@@ -383,6 +384,63 @@ def test_a_file_that_is_gone_from_the_store_is_its_own_error_and_releases(
     assert setting.holds() == ()
     assert setting.instance("web").state is State.UNLOADED
     assert setting.node("elm").liveness is Liveness.ALIVE, "the node had no part in it"
+
+
+def test_a_reboot_proves_that_what_ran_before_it_is_gone(setting: Setting) -> None:
+    setting.add_node("elm")
+    setting.place()
+    setting.world.nodes["elm"].reboot()
+
+    done = setting.stop("web")
+
+    assert done.end is End.DONE
+    (proof,) = done.proofs
+    assert isinstance(proof, Proven)
+    assert "started anew" in proof.by
+    assert setting.holds() == ()
+
+
+def test_a_boot_that_began_before_the_last_contact_is_another_machine_and_proves_nothing(
+    setting: Setting,
+) -> None:
+    setting.add_node("elm")
+    setting.place()
+    node = setting.world.nodes["elm"]
+    node.reboot()
+    node.uptime_ms = 3_600_000
+
+    asked = setting.stop("web")
+
+    assert asked.end is End.UNPROVEN
+    assert "two machines" in asked.detail
+    assert len(setting.holds()) == 1
+
+
+def test_a_lost_placement_on_a_node_that_was_booted_since_is_settled_too(setting: Setting) -> None:
+    setting.add_node("elm")
+    setting.world.hook = lost_at("place", "after")
+    setting.place()
+    setting.world.hook = lost_at("never", "")
+    setting.world.nodes["elm"].reboot()
+    for _ in range(90):
+        next(setting.clock)  # the time after which the node would not have begun with it any more
+
+    assert setting.unload("web").end is End.DONE
+
+
+def test_the_package_says_how_long_its_processes_have_unless_the_operator_does(
+    setting: Setting,
+) -> None:
+    setting.add_node("elm")
+    setting.place()
+    node = setting.world.nodes["elm"]
+    node.unkillable.add(setting.instance("web").id)
+
+    setting.stop("web")
+    with setting.runtime() as rt:
+        stop(rt, "web", grace_ms=250)
+
+    assert node.graces_ms == [10_000, 250]
 
 
 STEPS = [

@@ -5,7 +5,7 @@ What a copy holds is released only when every run of it is proven ended. Anythin
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from enum import StrEnum
 
 from wlctl.errors import (
@@ -18,8 +18,9 @@ from wlctl.errors import (
 )
 from wlctl.flows import gate
 from wlctl.flows.nodes import check_identity, check_placed_there
+from wlctl.flows.place import REQUEST_VALID_MS
 from wlctl.flows.runtime import Runtime
-from wlctl.ledger import attempts, chain, generations, instances, nodes, operations
+from wlctl.ledger import attempts, chain, generations, instances, nodes, operations, packages
 from wlctl.ledger.attempts import Outcome
 from wlctl.ledger.operations import Operation, Turn
 from wlctl.ledger.store import WriteTx
@@ -27,11 +28,12 @@ from wlctl.lifecycle.machine import IllegalTransition, step, walk
 from wlctl.lifecycle.proof import judge
 from wlctl.model.actions import Refused, Stopped, StopRequest, Unloaded, UnloadRequest
 from wlctl.model.event import Json
-from wlctl.model.generation import Proof, Proven
+from wlctl.model.generation import Proof, Proven, Readings
 from wlctl.model.ids import InstanceId
 from wlctl.model.instance import Desired, Instance, State
 from wlctl.model.node import Node
 from wlctl.model.policy import Action
+from wlctl.package import manifest
 
 
 class Verb(StrEnum):
@@ -108,33 +110,47 @@ def unload(rt: Runtime, word: str, *, grace_ms: int | None = None, purge: bool =
     return _end(rt, Verb.UNLOAD, word, grace_ms=grace_ms, purge=purge)
 
 
+@dataclass(frozen=True, slots=True)
+class _Wish:
+    """What was committed before anything is sent.
+
+    Attributes:
+        node: As it was last seen before.
+        grace_ms: Between the stop signal and the kill.
+    """
+
+    verb: Verb
+    instance: Instance
+    node: Node
+    operation: Operation
+    grace_ms: int
+    purge: bool
+
+
 def _end(rt: Runtime, verb: Verb, word: str, *, grace_ms: int | None, purge: bool) -> Ending:
     instance = _find(rt, verb, word)
     if instance.state is State.UNLOADED:
         return Ending(verb, End.ALREADY, instance)
     with operations.turn(rt.ledger, instance.id, timeout_s=rt.settings.busy_timeout_s) as turn:
-        intent = _intend(rt, verb, turn)
-        if isinstance(intent, Ending):
-            return intent
-        instance, node, operation = intent
+        wish = _intend(rt, verb, turn, grace_ms=grace_ms, purge=purge)
+        if isinstance(wish, Ending):
+            return wish
         try:
-            answer = _ask(rt, verb, instance, node, operation, grace_ms=grace_ms, purge=purge)
+            answer = _ask(rt, wish)
         except Indeterminate as failure:
-            end = End.INDETERMINATE
-            return _not_done(rt, verb, operation, instance, end=end, failure=failure)
+            return _not_done(rt, wish, End.INDETERMINATE, failure)
         except (Unreachable, ForeignNode) as failure:
-            end = End.UNREACHABLE
-            return _not_done(rt, verb, operation, instance, end=end, failure=failure)
+            return _not_done(rt, wish, End.UNREACHABLE, failure)
         except KeyboardInterrupt:
             stopped = Interrupted(
-                f"interrupted: {instance.name} on {node.name} keeps what it holds",
-                hint=f"`wlctl {verb.value} {instance.name}` again",
+                f"interrupted: {wish.instance.name} on {wish.node.name} keeps what it holds",
+                hint=f"`wlctl {verb.value} {wish.instance.name}` again",
             )
-            _not_done(rt, verb, operation, instance, end=End.INDETERMINATE, failure=stopped)
+            _not_done(rt, wish, End.INDETERMINATE, stopped)
             raise stopped from None
         if isinstance(answer, Refused):
-            return _refused(rt, verb, operation, instance, answer)
-        return _judge(rt, verb, operation, instance, answer)
+            return _refused(rt, wish, answer)
+        return _judge(rt, wish, answer)
 
 
 def _find(rt: Runtime, verb: Verb, word: str) -> Instance:
@@ -149,7 +165,9 @@ def _find(rt: Runtime, verb: Verb, word: str) -> Instance:
             return last
 
 
-def _intend(rt: Runtime, verb: Verb, turn: Turn) -> tuple[Instance, Node, Operation] | Ending:
+def _intend(
+    rt: Runtime, verb: Verb, turn: Turn, *, grace_ms: int | None, purge: bool
+) -> _Wish | Ending:
     """Record the wish before anything is sent; what a dead process left is taken over first."""
     with rt.ledger.write(rt.now_ms(), rt.author) as tx:
         token = rt.new_token()
@@ -176,7 +194,20 @@ def _intend(rt: Runtime, verb: Verb, turn: Turn) -> tuple[Instance, Node, Operat
         chain.append(tx, f"workload.{verb.value}", payload)
         if not isinstance(step(instance.state, State.STOPPING), IllegalTransition):
             instances.advance(tx, instance, (State.STOPPING,), f"{verb.value} asked for")
-        return instances.get(tx, instance.id), node, operation
+        return _Wish(
+            verb=verb,
+            instance=instances.get(tx, instance.id),
+            node=node,
+            operation=operation,
+            grace_ms=_grace_of(tx, instance) if grace_ms is None else grace_ms,
+            purge=purge,
+        )
+
+
+def _grace_of(tx: WriteTx, instance: Instance) -> int:
+    """Read how long the package gives its processes to end."""
+    text = packages.get(tx, instance.package_id).manifest
+    return manifest.read(text.encode()).workload.lifecycle.stop_grace_ms
 
 
 def _take_over(tx: WriteTx, turn: Turn, token: str) -> None:
@@ -197,93 +228,77 @@ def _take_over(tx: WriteTx, turn: Turn, token: str) -> None:
     operations.close(tx, left, "abandoned")
 
 
-def _ask(
-    rt: Runtime,
-    verb: Verb,
-    instance: Instance,
-    node: Node,
-    operation: Operation,
-    *,
-    grace_ms: int | None,
-    purge: bool,
-) -> Stopped | Unloaded | Refused:
-    check_placed_there(node, instance.created_at_ms)
-    with rt.connect(node.address) as session:
-        if verb is Verb.STOP:
-            answer: Stopped | Unloaded | Refused = session.stop(
-                StopRequest(
-                    installation=rt.ledger.installation,
-                    instance=instance.id,
-                    number=operation.number,
-                    generation=instance.generation,
-                    grace_ms=grace_ms,
-                )
-            )
+def _ask(rt: Runtime, wish: _Wish) -> Stopped | Unloaded | Refused:
+    check_placed_there(wish.node, wish.instance.created_at_ms)
+    request = StopRequest(
+        installation=rt.ledger.installation,
+        instance=wish.instance.id,
+        number=wish.operation.number,
+        generation=wish.instance.generation,
+        grace_ms=wish.grace_ms,
+    )
+    answer: Stopped | Unloaded | Refused
+    with rt.connect(wish.node.address) as session:
+        if wish.verb is Verb.STOP:
+            answer = session.stop(request)
         else:
-            answer = session.unload(
-                UnloadRequest(
-                    installation=rt.ledger.installation,
-                    instance=instance.id,
-                    number=operation.number,
-                    generation=instance.generation,
-                    grace_ms=grace_ms,
-                    purge=purge,
-                )
-            )
+            answer = session.unload(UnloadRequest(**asdict(request), purge=wish.purge))
     if not isinstance(answer, Refused):
-        check_identity(node, answer.node_id)
+        check_identity(wish.node, answer.node_id)
     return answer
 
 
-def _not_done(
-    rt: Runtime,
-    verb: Verb,
-    operation: Operation,
-    instance: Instance,
-    *,
-    end: End,
-    failure: WlctlError,
-) -> Ending:
+def _not_done(rt: Runtime, wish: _Wish, end: End, failure: WlctlError) -> Ending:
     with rt.ledger.write(rt.now_ms(), rt.author) as tx:
-        operations.check(tx, operation)
+        operations.check(tx, wish.operation)
         if end is End.UNREACHABLE:
-            nodes.record_silence(tx, instance.node, failure.code)
-        _chain_outcome(tx, verb, instance, end, code=failure.code)
-        operations.close(tx, operation, end.value)
-        now = instances.get(tx, instance.id)
-    return Ending(verb, end, now, code=failure.code, detail=failure.message)
+            nodes.record_silence(tx, wish.node.name, failure.code)
+        now = _finish(tx, wish, end, code=failure.code)
+    return Ending(wish.verb, end, now, code=failure.code, detail=failure.message)
 
 
-def _refused(
-    rt: Runtime, verb: Verb, operation: Operation, instance: Instance, answer: Refused
-) -> Ending:
+def _refused(rt: Runtime, wish: _Wish, answer: Refused) -> Ending:
     with rt.ledger.write(rt.now_ms(), rt.author) as tx:
-        operations.check(tx, operation)
-        _chain_outcome(tx, verb, instance, End.REFUSED, code=answer.code.value)
-        operations.close(tx, operation, End.REFUSED.value)
-        now = instances.get(tx, instance.id)
-    return Ending(verb, End.REFUSED, now, code=answer.code.value, detail=answer.detail)
+        operations.check(tx, wish.operation)
+        now = _finish(tx, wish, End.REFUSED, code=answer.code.value)
+    return Ending(wish.verb, End.REFUSED, now, code=answer.code.value, detail=answer.detail)
 
 
-def _judge(
-    rt: Runtime, verb: Verb, operation: Operation, instance: Instance, answer: Stopped | Unloaded
-) -> Ending:
+def _judge(rt: Runtime, wish: _Wish, answer: Stopped | Unloaded) -> Ending:
     """Judge every run by what was read of it; release what is held only when all are proven."""
-    with rt.ledger.write(rt.now_ms(), rt.author) as tx:
-        operations.check(tx, operation)
-        proofs = tuple(judge(readings) for readings in answer.readings)
+    answered_at_ms = rt.now_ms()
+    with rt.ledger.write(answered_at_ms, rt.author) as tx:
+        operations.check(tx, wish.operation)
+        proofs = tuple(
+            judge(
+                readings,
+                boot_began_at_ms=answered_at_ms - readings.read_at_ms,
+                last_reading_at_ms=_last_reading_ms(wish, readings),
+            )
+            for readings in answer.readings
+        )
         for proof in proofs:
-            generations.judged(tx, instance.id, proof)
-        why = _open_question(tx, instance, proofs)
+            generations.judged(tx, wish.instance.id, proof)
+        why = _open_question(tx, wish.instance, proofs)
         end = End.UNPROVEN if why else End.DONE
         if end is End.DONE:
-            _record_done(tx, verb, instance, proofs)
-        evidence = [generations.evidence_json(proof) for proof in proofs]
-        _chain_outcome(tx, verb, instance, end, evidence=evidence)
-        operations.close(tx, operation, end.value)
-        now = instances.get(tx, instance.id)
+            _record_done(tx, wish.verb, wish.instance, proofs)
+        now = _finish(tx, wish, end, evidence=list(map(generations.evidence_json, proofs)))
     kept = answer.kept_data if isinstance(answer, Unloaded) else ""
-    return Ending(verb, end, now, proofs, detail=why, kept_data=kept)
+    return Ending(wish.verb, end, now, proofs, detail=why, kept_data=kept)
+
+
+def _last_reading_ms(wish: _Wish, readings: Readings) -> int | None:
+    """Say when the boot that a run was launched in was last seen, by this side's clock.
+
+    While the node was not seen under another boot since, that is its last contact. A contact under
+    another boot was believed only because that boot began later (`two-machines` otherwise), so
+    then the last word of the copy itself is enough; of one whose answer was lost, that is the last
+    moment at which its node would still have begun with it.
+    """
+    if wish.node.boot_id == readings.recorded_boot_id:
+        return wish.node.seen_at_ms
+    return wish.instance.seen_at_ms or wish.instance.created_at_ms + REQUEST_VALID_MS
 
 
 def _open_question(tx: WriteTx, instance: Instance, proofs: Sequence[Proof]) -> str:
@@ -325,24 +340,26 @@ _ENDED = frozenset({State.LOADED, State.FAILED, State.FINISHED, State.STOPPED})
 """A stop leaves these as they are: there is nothing to stop, and that is proven."""
 
 
-def _chain_outcome(
+def _finish(
     tx: WriteTx,
-    verb: Verb,
-    instance: Instance,
+    wish: _Wish,
     end: End,
     *,
     code: str = "",
     evidence: Sequence[Mapping[str, Json]] = (),
-) -> None:
+) -> Instance:
+    """Chain the outcome, close the operation, and return the copy as it is now."""
     payload: dict[str, Json] = {
         "phase": "outcome",
-        "instance": instance.id,
-        "name": instance.name,
-        "node": instance.node,
+        "instance": wish.instance.id,
+        "name": wish.instance.name,
+        "node": wish.instance.node,
         "outcome": end.value,
     }
     if code:
         payload["code"] = code
     if evidence:
         payload["evidence"] = list(evidence)
-    chain.append(tx, f"workload.{verb.value}", payload)
+    chain.append(tx, f"workload.{wish.verb.value}", payload)
+    operations.close(tx, wish.operation, end.value)
+    return instances.get(tx, wish.instance.id)

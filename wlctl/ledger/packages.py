@@ -57,6 +57,11 @@ def put(tx: WriteTx, manifest: Manifest, signatures: Sequence[str]) -> None:
         )
 
 
+def get(tx: ReadTx, package_id: PackageId) -> StoredPackage:
+    """Return the admitted package with exactly this id."""
+    return _of(tx.conn.execute(select(packages).where(packages.c.id == package_id)).one())
+
+
 def ls(tx: ReadTx) -> list[StoredPackage]:
     """Return all packages, ascending by name, then by admission."""
     order = (packages.c.name, packages.c.admitted_at_ms, packages.c.id)
