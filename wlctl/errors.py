@@ -571,6 +571,25 @@ class ForeignNode(WlctlError):
     exit_code = ExitCode.UNREACHABLE
 
 
+class TwoMachines(WlctlError):
+    """Two machines answer as one node: another boot answers that was under way at the last reading.
+
+    A machine was cloned with its state directory and host key, or one was set back to a snapshot.
+    Nothing it lists is believed. Turn off the one that should not be there and start the other one
+    anew: a boot that began after the last reading is believed again.
+    """
+
+    code = "two-machines"
+    exit_code = ExitCode.UNREACHABLE
+
+
+class NodeInUse(WlctlError):
+    """Something of the ledger is still on the node, or held there; unload it before you go on."""
+
+    code = "node-in-use"
+    exit_code = ExitCode.REFUSED
+
+
 class NodeUnfit(WlctlError):
     """The machine lacks what a node needs; the message names what is missing."""
 

@@ -19,6 +19,7 @@ from wlctl.model.event import Author, Event
 from wlctl.model.fleet import Hold
 from wlctl.model.instance import Instance
 from wlctl.model.node import Address, Node, Tier, TransportKind
+from wlctl.model.package import fingerprint
 
 
 class Killed(BaseException):
@@ -40,6 +41,11 @@ class TestRuntime(Runtime):
 
     def connect(self, address: Address) -> FakeSession:  # type: ignore[override] # a session's twin
         return self._world.connect(address)
+
+    def scan_host_key(self, address: Address, known_hosts: Path | None = None) -> tuple[str, str]:
+        assert known_hosts is None
+        shown = self._world.nodes[address.host].host_key
+        return shown, fingerprint(shown)
 
 
 @dataclass

@@ -1,17 +1,23 @@
 """`wlctl node`: the fleet."""
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from wlctl.cli import render, times
+from wlctl.cli import node_change, node_show, node_words, render, times
 from wlctl.cli.command import App
-from wlctl.cli.options import session_of
-from wlctl.errors import ExitCode, HostKeyChanged, UsageError
+from wlctl.cli.node_show import gib, node_json
+from wlctl.cli.options import Session, session_of
+from wlctl.errors import ExitCode, UsageError, WlctlError
+from wlctl.flows import measuring, node_list, node_view
 from wlctl.flows import nodes as flow
+from wlctl.flows.measuring import Measurement
+from wlctl.flows.node_list import Added, Wanted
+from wlctl.lifecycle.oddity import SKEW_MAX_MS, skew_text
 from wlctl.model.event import Json, rfc3339
-from wlctl.model.node import Address, Node, Tier, TransportKind
+from wlctl.model.node import Node, Tier
 
 app = App("The fleet: the machines that wlctl places on.")
 
@@ -19,10 +25,10 @@ app = App("The fleet: the machines that wlctl places on.")
 @app.command("add")
 def add(
     ctx: typer.Context,
-    name: Annotated[str, typer.Argument(help="What you call it.")],
+    name: Annotated[str, typer.Argument(help="What you call it.")] = "",
     where: Annotated[
         str, typer.Argument(help="[USER@]HOST or an ssh alias, or `local` for this machine.")
-    ],
+    ] = "",
     port: Annotated[
         int, typer.Option(min=0, max=65535, help="Of its sshd; 0 for what ssh would use.")
     ] = 0,
@@ -39,6 +45,14 @@ def add(
         str, typer.Option(metavar="TIER", help="discovered, paired (runs signed work) or trusted.")
     ] = Tier.PAIRED.word,
     sudo: Annotated[bool, typer.Option("--sudo", help="Run actions through `sudo -n`.")] = False,
+    file: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="Add what FILE lists instead, a line each: NAME [USER@]HOST [KEY=VALUE…]; keys "
+            "are tier, port, sudo, host_key and label.K.",
+        ),
+    ] = None,
 ) -> None:
     """Look at a machine once and add it to the fleet.
 
@@ -47,25 +61,51 @@ def add(
     what ~/.ssh/config names and the ssh agent has. Whoever has that key has a shell on the node.
     """
     session = session_of(ctx)
+    if file is not None:
+        if name or where or port or host_key or known_hosts or sudo or tier != Tier.PAIRED.word:
+            raise UsageError("a list says all of each machine", hint="give --file alone")
+        _add_listed(session, node_words.machine_list(file))
+        return
+    if not name or not where:
+        raise UsageError("a node needs a name and an address", hint="`wlctl node add NAME HOST`")
 
     def accept(shown: str) -> None:
         if host_key and host_key != shown:
-            raise HostKeyChanged(
-                f"{where} shows the host key {shown}, not {host_key}",
-                hint="find out which is right before you trust it",
-            )
+            raise node_words.other_key(where, shown, host_key)
         if not host_key and known_hosts is None:
             session.confirm(f"{where} shows the host key {shown}. Is that right?")
 
     node = flow.add(
         session.runtime,
         name,
-        _address(where, port=port, sudo=sudo),
-        _tier(tier),
+        node_words.address(where, port=port, sudo=sudo),
+        node_words.tier(tier),
         accept_key=accept,
         known_hosts=known_hosts,
     )
-    render.document(session, "wlctl.node/1", _json(node), _summary(node), name=node.name)
+    render.document(session, "wlctl.node/1", node_json(node), _summary(node), name=node.name)
+
+
+def _add_listed(session: Session, listed: Sequence[Wanted]) -> None:
+    def accept(wanted: Wanted, shown: str) -> None:
+        session.confirm(f"{wanted.name} shows the host key {shown}. Is that right?")
+
+    done = node_list.add_all(session.runtime, listed, accept=accept)
+    columns: list[render.Column[Added]] = [
+        render.Column("NAME", "name", lambda one: one.wanted.name),
+        render.Column("ADDRESS", "address", lambda one: node_show.where(one.wanted.address)),
+        render.Column("OUTCOME", "outcome", _outcome),
+        render.Column("TIER", "tier", lambda one: one.node.tier.word if one.node else None),
+        render.Column("FAILURE", "failure", lambda one: one.failure.message if one.failure else ""),
+    ]
+    render.rows(session, "wlctl.nodes-added/1", columns, done)
+    _exit_for([one.failure for one in done])
+
+
+def _outcome(one: Added) -> str:
+    if one.failure is not None:
+        return one.failure.code
+    return "already" if one.already else "added"
 
 
 @app.command("ls")
@@ -75,12 +115,13 @@ def ls(ctx: typer.Context) -> None:
     now_ms = session.runtime.now_ms()
     columns: list[render.Column[Node]] = [
         render.Column("NAME", "name", lambda node: node.name),
-        render.Column("ADDRESS", "address", lambda node: _where(node.address)),
+        render.Column("ADDRESS", "address", lambda node: node_show.where(node.address)),
         render.Column("TIER", "tier", lambda node: node.tier.word),
         render.Column("LIVENESS", "liveness", lambda node: node.liveness.value),
         render.Column(
             "CONTAINMENT", "containment", lambda node: node.facts.containment if node.facts else ""
         ),
+        render.Column("CORDONED", "cordoned", lambda node: node.is_cordoned_at(now_ms)),
         render.Column(
             "SEEN",
             "seen_at",
@@ -92,14 +133,39 @@ def ls(ctx: typer.Context) -> None:
     render.rows(session, "wlctl.nodes/1", columns, flow.ls(session.runtime))
 
 
+@app.command("show")
+def show(
+    ctx: typer.Context,
+    name: Annotated[str, typer.Argument(help="A node.")],
+) -> None:
+    """Explain a node: what it is, what it has, what runs there, and what is odd.
+
+    It is told from the ledger, without contacting the node; -o json has everything.
+    """
+    session = session_of(ctx)
+    report = node_view.report(session.runtime, name)
+    render.document(
+        session,
+        "wlctl.node/1",
+        node_show.document(report),
+        node_show.lines(report),
+        name=report.node.name,
+    )
+
+
 @app.command("probe")
 def probe(
     ctx: typer.Context,
-    names: Annotated[list[str], typer.Argument(metavar="NAME…", help="Nodes to look at.")],
+    names: Annotated[
+        list[str] | None, typer.Argument(metavar="NAME…", help="Nodes to look at.")
+    ] = None,
+    everything: Annotated[bool, typer.Option("--all", help="Look at every node.")] = False,
 ) -> None:
     """Look at nodes again, all at once, and record what each shows."""
     session = session_of(ctx)
-    contacts = flow.probe(session.runtime, names)
+    if everything == bool(names):
+        raise UsageError("name the nodes to look at, or say --all", hint="`wlctl node ls`")
+    contacts = flow.probe(session.runtime, None if everything else names)
     columns: list[render.Column[flow.Contact]] = [
         render.Column("NAME", "name", lambda contact: contact.node),
         render.Column("ANSWER", "answer", _answer),
@@ -107,7 +173,7 @@ def probe(
             "MEMORY FREE",
             "memory_available_bytes",
             lambda contact: contact.facts.memory_available_bytes if contact.facts else None,
-            lambda contact: _gib(contact.facts.memory_available_bytes) if contact.facts else "-",
+            lambda contact: gib(contact.facts.memory_available_bytes) if contact.facts else "-",
         ),
         render.Column(
             "CORES", "cpu_cores", lambda contact: contact.facts.cpu_cores if contact.facts else None
@@ -118,72 +184,88 @@ def probe(
             lambda contact: contact.facts.containment if contact.facts else "",
         ),
         render.Column(
+            "", "clock_skew_ms", lambda one: one.facts.clock_skew_ms if one.facts else None
+        ),
+        render.Column(
             "FAILURE",
             "failure",
             lambda contact: contact.failure.message if contact.failure else "",
         ),
     ]
     render.rows(session, "wlctl.probes/1", columns, contacts)
-    failed = [contact for contact in contacts if contact.failure]
+    for contact in contacts:
+        if contact.facts is not None and abs(contact.facts.clock_skew_ms) > SKEW_MAX_MS:
+            session.note(f"{contact.node}: {skew_text(contact.facts)} [clock-skew]")
+        if contact.failure is not None and contact.failure.hint:
+            session.note(f"{contact.node}: {contact.failure.hint} [{contact.failure.code}]")
+    _exit_for([contact.failure for contact in contacts])
+
+
+@app.command("measure")
+def measure(
+    ctx: typer.Context,
+    names: Annotated[list[str], typer.Argument(metavar="NAME…", help="Nodes to measure.")],
+) -> None:
+    """Measure processors, memory and disk of nodes, for less than three seconds each.
+
+    The figures are capabilities `perf.cpu.single`, `perf.cpu.all`, `perf.memory` and
+    `perf.disk.write`, of provenance measured; their `value` is in MiB a second: what sha256sum
+    hashes on one and on all processors, what dd clears, and what it writes and syncs where
+    wlctl's state is. They stay until the node is measured again.
+    """
+    session = session_of(ctx)
+    done = measuring.measure(session.runtime, names)
+    columns: list[render.Column[Measurement]] = [
+        render.Column("NAME", "name", lambda one: one.node),
+        *(_figure(title, id_) for title, id_ in FIGURES.items()),
+        render.Column("FAILURE", "failure", lambda one: one.failure.message if one.failure else ""),
+    ]
+    render.rows(session, "wlctl.measurements/1", columns, done)
+    _exit_for([one.failure for one in done])
+
+
+FIGURES = {
+    "CPU SINGLE": "perf.cpu.single",
+    "CPU ALL": "perf.cpu.all",
+    "MEMORY": "perf.memory",
+    "DISK WRITE": "perf.disk.write",
+}
+"""Column of a measurement to the figure that stands in it."""
+
+
+def _figure(title: str, id_: str) -> render.Column[Measurement]:
+    def value(one: Measurement) -> Json:
+        return next((f.attrs["value"] for f in one.figures if f.id == id_), None)
+
+    def text(one: Measurement) -> str:
+        found = value(one)
+        return "-" if found is None else f"{found} MiB/s"
+
+    return render.Column(title, id_, value, text)
+
+
+for _name, _command in node_change.COMMANDS.items():
+    app.command(_name)(_command)
+
+
+def _exit_for(failures: Sequence[WlctlError | None]) -> None:
+    """End with the code of the first failure when all failed, and as partial when some did."""
+    failed = [failure for failure in failures if failure is not None]
     if failed:
-        raise typer.Exit(ExitCode.PARTIAL if len(failed) < len(contacts) else _code_of(failed[0]))
-
-
-def _code_of(contact: flow.Contact) -> ExitCode:
-    assert contact.failure is not None
-    return contact.failure.exit_code
+        code = failed[0].exit_code if len(failed) == len(failures) else ExitCode.PARTIAL
+        raise typer.Exit(code)
 
 
 def _answer(contact: flow.Contact) -> str:
     return contact.failure.code if contact.failure else "alive"
 
 
-def _address(where: str, *, port: int, sudo: bool) -> Address:
-    if where == "local":
-        return Address(TransportKind.LOCAL, sudo=sudo)
-    user, _, host = where.rpartition("@")
-    if not host or host.startswith("-") or any(c.isspace() for c in where):
-        raise UsageError(f"{where} is not [USER@]HOST", hint="e.g. deploy@10.0.0.5, or local")
-    return Address(TransportKind.SSH, host=host, port=port, user=user, sudo=sudo)
-
-
-def _tier(word: str) -> Tier:
-    try:
-        return Tier[word.upper()]
-    except KeyError:
-        words = ", ".join(tier.word for tier in Tier)
-        raise UsageError(f"{word} is not a tier", hint=f"one of {words}") from None
-
-
-def _where(address: Address) -> str:
-    if address.transport is TransportKind.LOCAL:
-        return "local"
-    user = f"{address.user}@" if address.user else ""
-    port = "" if address.port in {0, 22} else f":{address.port}"
-    return f"{user}{address.host}{port}"
-
-
-def _json(node: Node) -> dict[str, Json]:
-    return {
-        "name": node.name,
-        "address": _where(node.address),
-        "tier": node.tier.word,
-        "liveness": node.liveness.value,
-        "node_id": node.node_id,
-        "containment": node.facts.containment if node.facts else None,
-    }
-
-
 def _summary(node: Node) -> list[str]:
-    lines = [f"added {node.name} ({_where(node.address)}), tier {node.tier.word}"]
+    lines = [f"added {node.name} ({node_show.where(node.address)}), tier {node.tier.word}"]
     if node.facts is not None:
         facts = node.facts
         lines.append(
-            f"  {facts.cpu_cores} cores, {_gib(facts.memory_available_bytes)} of "
-            f"{_gib(facts.memory_total_bytes)} memory free, containment {facts.containment}"
+            f"  {facts.cpu_cores} cores, {gib(facts.memory_available_bytes)} of "
+            f"{gib(facts.memory_total_bytes)} memory free, containment {facts.containment}"
         )
     return lines
-
-
-def _gib(count_bytes: int) -> str:
-    return f"{count_bytes / 2**30:.1f} GiB"

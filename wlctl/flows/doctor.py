@@ -8,7 +8,7 @@ from wlctl import signing
 from wlctl.errors import ExitCode, WlctlError
 from wlctl.flows.runtime import Runtime
 from wlctl.ledger import chain, nodes, signers
-from wlctl.model.node import Liveness
+from wlctl.lifecycle.oddity import oddities
 
 
 class Health(StrEnum):
@@ -88,14 +88,11 @@ def _fleet(rt: Runtime) -> Iterator[Finding]:
             "there is no node, so nothing can be placed",
             "`wlctl node add NAME [USER@]HOST`, or `wlctl node add here local`",
         )
+    now_ms = rt.now_ms()
     for node in fleet:
         about = f"node {node.name}"
-        if node.liveness is not Liveness.ALIVE:
-            hint = f"`wlctl node probe {node.name}`"
-            text = f"{node.liveness.value}: it did not answer the last {node.failed_contacts} times"
-            yield Finding(about, Health.NOTE, text, hint)
-        elif node.facts is not None and not node.facts.cgroup_root:
-            text = "it has no cgroup v2 that wlctl may write, so nothing can be proven there"
-            yield Finding(about, Health.NOTE, text, "mount cgroup v2 there, or add it as root")
-        else:
+        odd = oddities(node, now_ms)
+        for one in odd:
+            yield Finding(about, Health.NOTE, one.text, one.hint)
+        if not odd:
             yield Finding(about, Health.GOOD, node.liveness.value)

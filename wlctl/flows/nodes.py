@@ -1,22 +1,31 @@
 """Add nodes to the fleet and look at them again: contact first, record after."""
 
+import time
 from collections.abc import Callable, Iterable
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 
-from wlctl.errors import ForeignNode, NameTaken, NodeUnfit, UsageError, WlctlError
-from wlctl.flows import gate
+from wlctl.errors import (
+    ForeignNode,
+    NameTaken,
+    NodeUnfit,
+    TwoMachines,
+    UsageError,
+    WlctlError,
+)
+from wlctl.flows import fanout, gate
 from wlctl.flows.runtime import Runtime
-from wlctl.ledger import nodes
-from wlctl.model.actions import NodeFacts, Refused
-from wlctl.model.facts import Facts
+from wlctl.ledger import nodes, sayings
+from wlctl.lifecycle.identity import Stranger, judge_identity
+from wlctl.model.actions import Refused
+from wlctl.model.facts import Capability, Facts
 from wlctl.model.ids import NodeName, is_checked_id
 from wlctl.model.node import Address, Liveness, Node, Tier, TransportKind
 from wlctl.model.policy import Action
 
-PARALLEL_CONTACTS = 8
-"""More threads than this only wait for each other: most of a contact is the node's own time."""
+RECORD_EVERY_S = 1.0
+"""What was seen is written down about so often while more comes, so an interrupt loses little."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,9 +60,24 @@ def add(
 
     Raises:
         GateDenied: Whoever runs this may not add nodes; the machine was not contacted.
+        GateDenied: Whoever runs this may not add nodes.
         NameTaken: The fleet has a node of this name, or this machine under another.
         NodeUnfit: The machine lacks something; nothing was recorded.
         Unreachable: It could not be looked at.
+        UsageError: `name` cannot be a node's name.
+    """
+    gate.require(rt, Action.NODE_ADD, name)
+    check_name(rt, name)
+    node = meet(rt, name, with_host_key(rt, address, accept_key, known_hosts), tier)
+    record(rt, node)
+    return node
+
+
+def check_name(rt: Runtime, name: str) -> None:
+    """Make sure that a node may be called `name`.
+
+    Raises:
+        NameTaken: The fleet has a node of this name.
         UsageError: `name` cannot be a node's name.
     """
     if not is_checked_id(name):
@@ -61,36 +85,59 @@ def add(
             f"{name} cannot be the name of a node",
             hint="use lower-case letters, digits, and . _ - after the first",
         )
-    gate.require(rt, Action.NODE_ADD, name)
     with rt.ledger.read() as tx:
         if any(node.name == name for node in nodes.ls(tx)):
             raise NameTaken(f"there is a node {name} already", hint="`wlctl node ls` lists them")
-    if address.transport is TransportKind.SSH:
-        address = _with_host_key(rt, address, accept_key, known_hosts)
-    found = _look(rt, address)
-    if found.missing:
-        raise NodeUnfit(
-            f"{name} lacks {', '.join(found.missing)}",
-            hint="install what is missing there (Debian: util-linux, coreutils) and add it again",
-        )
-    now_ms = rt.now_ms()
-    node = Node(
+
+
+def meet(rt: Runtime, name: str, address: Address, tier: Tier) -> Node:
+    """Look at a machine for the first time; nothing is recorded.
+
+    Raises:
+        NodeUnfit: It lacks something, or refuses.
+        Unreachable: It could not be looked at.
+    """
+    facts = look(rt, address)
+    check_tools(name, facts)
+    return Node(
         name=NodeName(name),
         address=address,
         tier=tier,
         liveness=Liveness.ALIVE,
         cordoned=False,
-        node_id=found.node_id,
-        machine_id=found.machine_id,
-        boot_id=found.boot_id,
+        node_id=facts.node_id,
+        machine_id=facts.machine_id,
+        boot_id=facts.boot_id,
         failed_contacts=0,
-        added_at_ms=now_ms,
-        seen_at_ms=now_ms,
-        facts=_facts(rt, found, seq=1, now_ms=now_ms),
+        added_at_ms=facts.probed_at_ms,
+        seen_at_ms=facts.probed_at_ms,
+        facts=replace(facts, seq=1),
     )
-    with gate.permitted(rt, Action.NODE_ADD, name) as tx:
+
+
+def record(rt: Runtime, node: Node, claims: tuple[Capability, ...] = ()) -> None:
+    """Write down a node that was met, and what is claimed of it.
+
+    Raises:
+        NameTaken: The fleet has a node of this name, or this machine under another.
+    """
+    with gate.permitted(rt, Action.NODE_ADD, node.name) as tx:
         nodes.add(tx, node)
-    return node
+        if claims:
+            sayings.say(tx, node.name, claims=claims)
+
+
+def check_tools(name: str, facts: Facts) -> None:
+    """Make sure that a machine has what a node needs.
+
+    Raises:
+        NodeUnfit: It lacks something.
+    """
+    if facts.missing:
+        raise NodeUnfit(
+            f"{name} lacks {', '.join(facts.missing)}",
+            hint="install what is missing there (Debian: util-linux, coreutils) and add it again",
+        )
 
 
 def ls(rt: Runtime) -> list[Node]:
@@ -99,14 +146,18 @@ def ls(rt: Runtime) -> list[Node]:
         return nodes.ls(tx)
 
 
-def probe(rt: Runtime, names: Iterable[str]) -> list[Contact]:
+def probe(rt: Runtime, names: Iterable[str] | None) -> list[Contact]:
     """Look at the nodes called `names` now, all at once, and record what each shows.
+
+    Args:
+        names: None for every node.
 
     Raises:
         UnknownName: One of them is not in the fleet; nothing was contacted.
     """
     with rt.ledger.read() as tx:
-        wanted = [nodes.get(tx, name) for name in names]
+        fleet = nodes.ls(tx) if names is None else [nodes.get(tx, name) for name in names]
+    wanted = list({node.name: node for node in fleet}.values())
     return contact(rt, wanted)
 
 
@@ -138,10 +189,27 @@ def contact(rt: Runtime, wanted: list[Node]) -> list[Contact]:
     if not wanted:
         return []
     _ = rt.ledger, rt.home  # opened here once, not by many threads at once
-    with ThreadPoolExecutor(max_workers=min(PARALLEL_CONTACTS, len(wanted))) as pool:
-        contacts = list(pool.map(lambda node: _contact(rt, node), wanted))
+    found: dict[int, Contact] = {}
+    fresh: dict[int, Contact] = {}
+    recorded_at_s = time.monotonic()
+    try:
+        for position, one in fanout.each(wanted, partial(_contact, rt)):
+            fresh[position] = one
+            if time.monotonic() - recorded_at_s >= RECORD_EVERY_S:
+                found |= _record(rt, fresh)
+                fresh = {}
+                recorded_at_s = time.monotonic()
+    finally:
+        found |= _record(rt, fresh)
+    return [found[position] for position in range(len(wanted))]
+
+
+def _record(rt: Runtime, contacts: dict[int, Contact]) -> dict[int, Contact]:
+    """Write down what came of contacts, in one transaction."""
+    if not contacts:
+        return {}
     with rt.ledger.write(rt.now_ms(), rt.author) as tx:
-        for position, each in enumerate(contacts):
+        for position, each in contacts.items():
             if each.facts is not None:
                 numbered = nodes.record_contact(tx, each.node, each.facts)
                 contacts[position] = replace(each, facts=numbered)
@@ -152,11 +220,11 @@ def contact(rt: Runtime, wanted: list[Node]) -> list[Contact]:
 
 def _contact(rt: Runtime, node: Node) -> Contact:
     try:
-        found = _look(rt, node.address)
-        check_identity(node, found.node_id)
+        facts = look(rt, node.address)
+        _recognise(node, facts)
     except WlctlError as failure:
         return Contact(node.name, None, failure)
-    return Contact(node.name, _facts(rt, found, seq=0, now_ms=rt.now_ms()), None)
+    return Contact(node.name, facts, None)
 
 
 def check_identity(node: Node, node_id: str) -> None:
@@ -166,32 +234,92 @@ def check_identity(node: Node, node_id: str) -> None:
         ForeignNode: It is not.
     """
     if node_id != node.node_id:
+        raise _foreign(node, node_id, "its state directory was lost or another machine answers")
+
+
+def check_placed_there(node: Node, placed_at_ms: int) -> None:
+    """Make sure that what was placed on a node then is on the machine that has its name now.
+
+    Raises:
+        ForeignNode: The name has passed to another machine since: its answer would prove nothing.
+    """
+    if node.rekeyed_at_ms is not None and placed_at_ms <= node.rekeyed_at_ms:
         raise ForeignNode(
-            f"{node.name} answers as another node ({node_id[:8]}, was {node.node_id[:8]})",
-            hint="its state directory was lost or another machine has its address; "
-            "if it was replaced on purpose, add it under another name",
+            f"it was placed on the machine that was {node.name} before it was replaced",
+            hint="this one knows nothing of it; what it held stays held",
         )
 
 
-def _look(rt: Runtime, address: Address) -> NodeFacts:
+def _recognise(node: Node, facts: Facts) -> None:
+    """Believe an answer only when it is the node's.
+
+    Raises:
+        ForeignNode, TwoMachines: It is not.
+    """
+    stranger = judge_identity(
+        node,
+        node_id=facts.node_id,
+        machine_id=facts.machine_id,
+        boot_id=facts.boot_id,
+        uptime_ms=facts.uptime_ms,
+        now_ms=facts.probed_at_ms,
+    )
+    match stranger:
+        case None:
+            return
+        case Stranger.EMPTIED:
+            why = f"its state directory {facts.state_dir} was emptied, or its disk is not mounted"
+            raise _foreign(node, facts.node_id, why)
+        case Stranger.REPLACED:
+            raise _foreign(node, facts.node_id, "another machine answers at its address")
+        case Stranger.TWIN:
+            raise TwoMachines(
+                f"{node.name} answers under another boot that was under way when it was last seen",
+                hint="turn off the machine that should not be there and start the other one anew",
+            )
+
+
+def _foreign(node: Node, node_id: str, why: str) -> ForeignNode:
+    return ForeignNode(
+        f"{node.name} answers as another node ({node_id[:8]}, was {node.node_id[:8]}): {why}",
+        hint=f"bring it back, or `wlctl node rekey {node.name}` when that is meant",
+    )
+
+
+def look(rt: Runtime, address: Address) -> Facts:
+    """Look at a machine once, whoever it is.
+
+    Raises:
+        NodeUnfit: It refuses.
+        Unreachable: It cannot be looked at.
+    """
     with rt.connect(address) as session:
+        asked_at_ms = rt.now_ms()
         found = session.facts(rt.ledger.installation)
+        probed_at_ms = rt.now_ms()
     if isinstance(found, Refused):
         raise NodeUnfit(f"the node refuses to be looked at: {found.detail} ({found.code.value})")
-    return found
+    return found.as_facts(
+        seq=0,
+        probed_at_ms=probed_at_ms,
+        asked_at_ms=asked_at_ms,
+        ttl_ms=int(rt.settings.facts_ttl_s * 1000),
+    )
 
 
-def _facts(rt: Runtime, found: NodeFacts, *, seq: int, now_ms: int) -> Facts:
-    ttl_ms = int(rt.settings.facts_ttl_s * 1000)
-    return found.as_facts(seq=seq, probed_at_ms=now_ms, ttl_ms=ttl_ms)
-
-
-def _with_host_key(
+def with_host_key(
     rt: Runtime,
     address: Address,
     accept_key: Callable[[str], None],
-    known_hosts: Path | None,
+    known_hosts: Path | None = None,
 ) -> Address:
-    shown, fingerprint = rt.scan_host_key(address, known_hosts)
-    accept_key(fingerprint)
+    """Give an address the host key that the machine shows, once `accept_key` agrees to it.
+
+    Raises:
+        Unreachable: It shows none, or not the one that `known_hosts` has.
+    """
+    if address.transport is TransportKind.LOCAL:
+        return address
+    shown, named = rt.scan_host_key(address, known_hosts)
+    accept_key(named)
     return replace(address, host_key=shown)

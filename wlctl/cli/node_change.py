@@ -1,0 +1,186 @@
+"""The commands of `wlctl node` that change what the ledger says of a node."""
+
+from collections.abc import Callable, Mapping
+from typing import Annotated
+
+import typer
+
+from wlctl.cli import node_show, node_words, render, times
+from wlctl.cli.node_show import node_json
+from wlctl.cli.options import Session, session_of
+from wlctl.errors import UsageError
+from wlctl.flows import node_changes as flow
+from wlctl.flows import node_view
+from wlctl.flows.node_changes import Words
+from wlctl.model.event import Json, rfc3339
+from wlctl.model.node import Tier
+
+Name = Annotated[str, typer.Argument(metavar="NAME", help="A node.")]
+
+
+def set_(
+    ctx: typer.Context,
+    name: Name,
+    tier: Annotated[
+        str, typer.Option(metavar="TIER", help="discovered, paired (runs signed work) or trusted.")
+    ] = "",
+    capability: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="ID[,ATTR=VALUE…]",
+            help="It has this, e.g. sensor.cam.front,resolution=1080; with `,exclusive` for one "
+            "instance at a time; repeat.",
+        ),
+    ] = None,
+    label: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="KEY=VALUE", help="A node label, for --where label.KEY=VALUE; repeat."
+        ),
+    ] = None,
+    remove_capability: Annotated[
+        list[str] | None, typer.Option(metavar="ID", help="It no longer has this; repeat.")
+    ] = None,
+    remove_label: Annotated[
+        list[str] | None, typer.Option(metavar="KEY", help="It no longer has the label; repeat.")
+    ] = None,
+) -> None:
+    """Say what a node is and has, beside what its probes see.
+
+    A tier is your word, never the node's. Capabilities and labels are of provenance claimed, and
+    stay through every probe until they are removed.
+    """
+    session = session_of(ctx)
+    claims = [*map(node_words.claim, capability or ()), *map(node_words.node_label, label or ())]
+    ids = [one.id for one in claims]
+    for id_ in ids:
+        if ids.count(id_) > 1:
+            raise UsageError(f"{id_} is given twice", hint="one of each")
+    words = Words(
+        tier=node_words.tier(tier) if tier else None,
+        claims=tuple(claims),
+        withdrawn=tuple(
+            dict.fromkeys([*(remove_capability or ()), *map(flow.label_id, remove_label or ())])
+        ),
+    )
+    if words == Words():
+        raise UsageError("there is nothing to say", hint="`wlctl node set --help`")
+    node = flow.say(session.runtime, name, words)
+    _show(session, node.name)
+
+
+def cordon(
+    ctx: typer.Context,
+    name: Name,
+    during: Annotated[
+        str, typer.Option("--for", metavar="DURATION", help="End it by itself, e.g. after 30m.")
+    ] = "",
+) -> None:
+    """Let nothing new be placed on a node; what runs there goes on."""
+    session = session_of(ctx)
+    for_ms = int(times.duration_s(during) * 1000) if during else None
+    if for_ms == 0:
+        raise UsageError("a cordon cannot end before it begins", hint="--for 30m")
+    node = flow.cordon(session.runtime, name, for_ms=for_ms)
+    until_ms = node.cordoned_until_ms
+    document: dict[str, Json] = {
+        "name": node.name,
+        "cordoned": True,
+        "cordoned_until": None if until_ms is None else rfc3339(until_ms),
+    }
+    until = "" if until_ms is None else f" until {times.local(until_ms)}"
+    line = f"{node.name} is cordoned{until}: it takes nothing new"
+    render.document(session, "wlctl.cordon/1", document, [line], name=node.name)
+
+
+def uncordon(ctx: typer.Context, name: Name) -> None:
+    """Let a node take workloads again."""
+    session = session_of(ctx)
+    node, changed = flow.uncordon(session.runtime, name)
+    document: dict[str, Json] = {"name": node.name, "cordoned": False, "cordoned_until": None}
+    line = f"{node.name} is no longer cordoned" if changed else f"{node.name} was not cordoned"
+    render.document(session, "wlctl.cordon/1", document, [line], name=node.name)
+
+
+def rekey(
+    ctx: typer.Context,
+    name: Name,
+    host_key: Annotated[
+        str, typer.Option(metavar="SHA256:…", help="The fingerprint it must show; asks otherwise.")
+    ] = "",
+    tier: Annotated[
+        str, typer.Option(metavar="TIER", help="discovered, paired (runs signed work) or trusted.")
+    ] = Tier.DISCOVERED.word,
+) -> None:
+    """Take the host key and the identity that a node shows now.
+
+    For a machine that was replaced or installed anew. Its tier is discovered unless you say
+    otherwise. When it is another machine, what the ledger holds on the old one stays held: the new
+    one cannot prove that anything ended there.
+    """
+    session = session_of(ctx)
+
+    def accept(shown: str, placed: tuple[str, ...]) -> None:
+        if host_key and shown != host_key:
+            raise node_words.other_key(name, shown, host_key)
+        if host_key:
+            return
+        what = f"{name} shows the host key {shown}" if shown else f"{name} is this machine"
+        held = f" What is placed there stays held: {flow.listed(placed)}." if placed else ""
+        session.confirm(f"{what}.{held} Is that {name} from now on?")
+
+    done = flow.rekey(session.runtime, name, node_words.tier(tier), accept=accept)
+    node = done.node
+    what = "another machine" if done.replaced else "the same machine under another host key"
+    lines = [f"{node.name} is {what}, tier {node.tier.word}"]
+    if done.left:
+        lines.append(f"  held on the machine that it was: {flow.listed(done.left)}")
+    document: dict[str, Json] = {
+        **node_json(node),
+        "replaced": done.replaced,
+        "held": list(done.left),
+    }
+    render.document(session, "wlctl.rekey/1", document, lines, name=node.name)
+
+
+def rm(
+    ctx: typer.Context,
+    name: Name,
+    clean: Annotated[
+        bool,
+        typer.Option("--clean", help="Take away what wlctl has there first, and say what it was."),
+    ] = False,
+) -> None:
+    """Take a node out of the fleet; it must hold nothing any more.
+
+    With --clean this installation's state goes from the node, and all of wlctl's when no other
+    installation is left there. Without it nothing is contacted.
+    """
+    session = session_of(ctx)
+    address = node_view.report(session.runtime, name).node.address
+    session.confirm(f"Remove {name} ({node_show.where(address)}) from the fleet?")
+    cleaned = flow.remove(session.runtime, name, clean=clean)
+    lines = [f"removed {name} from the fleet"]
+    document: dict[str, Json] = {"name": name, "cleaned": cleaned is not None}
+    if cleaned is not None:
+        document |= {"removed": list(cleaned.removed), "kept_for": list(cleaned.kept_for)}
+        lines += [f"  removed {path}" for path in cleaned.removed]
+        lines += [f"  kept what installation {other} has there" for other in cleaned.kept_for]
+    render.document(session, "wlctl.node-removed/1", document, lines, name=name)
+
+
+def _show(session: Session, name: str) -> None:
+    report = node_view.report(session.runtime, name)
+    render.document(
+        session, "wlctl.node/1", node_show.document(report), node_show.lines(report), name=name
+    )
+
+
+COMMANDS: Mapping[str, Callable[..., None]] = {
+    "set": set_,
+    "cordon": cordon,
+    "uncordon": uncordon,
+    "rekey": rekey,
+    "rm": rm,
+}
+"""In the order in which help lists them."""

@@ -1,0 +1,220 @@
+"""Change what the ledger says of nodes: tier, labels, claims, cordon, another key, removal."""
+
+from collections.abc import Callable, Collection
+from dataclasses import dataclass, replace
+
+from wlctl.errors import NodeInUse, NodeUnfit, UsageError
+from wlctl.flows import gate
+from wlctl.flows import nodes as fleet
+from wlctl.flows.runtime import Runtime
+from wlctl.ledger import instances, nodes, sayings
+from wlctl.ledger.store import ReadTx
+from wlctl.model.actions import Cleaned, Refused
+from wlctl.model.facts import Capability, Provenance
+from wlctl.model.ids import NodeName
+from wlctl.model.node import Node, Tier
+from wlctl.model.policy import Action
+
+NAMES_SHOWN = 5
+
+
+@dataclass(frozen=True, slots=True)
+class Words:
+    """What an operator says of a node anew.
+
+    Attributes:
+        tier: None leaves it.
+        claims: Capabilities and labels; each replaces what was said under its id.
+        withdrawn: Ids of claims and labels that no longer hold.
+    """
+
+    tier: Tier | None = None
+    claims: tuple[Capability, ...] = ()
+    withdrawn: tuple[str, ...] = ()
+
+
+def say(rt: Runtime, name: str, words: Words) -> Node:
+    """Record an operator's word on a node; the same word again changes nothing.
+
+    Raises:
+        GateDenied: Whoever runs this may not say how far a node is trusted.
+        UnknownName: There is no such node, or nothing was said under an id to withdraw.
+    """
+    with rt.ledger.read() as tx:
+        node = nodes.get(tx, name)
+    if words.tier is not None and words.tier is not node.tier:
+        about = f"{name} {words.tier.word}"
+        with gate.permitted(rt, Action.NODE_TIER, about, node=node) as tx:
+            sayings.say(
+                tx, node.name, tier=words.tier, claims=words.claims, withdrawn=words.withdrawn
+            )
+            return nodes.get(tx, name)
+    with rt.ledger.write(rt.now_ms(), rt.author) as tx:
+        sayings.say(tx, node.name, claims=words.claims, withdrawn=words.withdrawn)
+        return nodes.get(tx, name)
+
+
+def cordon(rt: Runtime, name: str, *, for_ms: int | None) -> Node:
+    """Let nothing new be placed on a node; what runs there goes on.
+
+    Args:
+        for_ms: After which time it ends by itself; None for never.
+
+    Raises:
+        UnknownName: There is no such node.
+    """
+    with rt.ledger.read() as tx:
+        node = nodes.get(tx, name)
+    with gate.permitted(rt, Action.CORDON, name, node=node) as tx:
+        nodes.cordon(tx, node.name, None if for_ms is None else tx.now_ms + for_ms)
+        return nodes.get(tx, name)
+
+
+def uncordon(rt: Runtime, name: str) -> tuple[Node, bool]:
+    """Let a node take workloads again; answer whether it did not before.
+
+    Raises:
+        UnknownName: There is no such node.
+    """
+    with rt.ledger.write(rt.now_ms(), rt.author) as tx:
+        node = nodes.get(tx, name)
+        if node.cordoned:
+            nodes.uncordon(tx, node.name)
+        return nodes.get(tx, name), node.is_cordoned_at(tx.now_ms)
+
+
+@dataclass(frozen=True, slots=True)
+class Rekeyed:
+    """What came of taking another identity for a node.
+
+    Attributes:
+        replaced: It is another machine, or another state directory.
+        left: Names of what the ledger holds on the machine that it was before.
+    """
+
+    node: Node
+    replaced: bool
+    left: tuple[str, ...]
+
+
+def rekey(
+    rt: Runtime, name: str, tier: Tier, *, accept: Callable[[str, tuple[str, ...]], None]
+) -> Rekeyed:
+    """Take the host key and identity that a node shows now, in place of the recorded ones.
+
+    What the ledger holds on the machine that it was before stays held: this one cannot prove that
+    anything ended there.
+
+    Args:
+        accept: Called with the fingerprint that it shows (empty for this machine) and the names of
+            what is placed there; raises to refuse.
+
+    Raises:
+        GateDenied: Whoever runs this may not take another identity for a node.
+        NameTaken: That machine is in the fleet under another name.
+        NodeUnfit, Unreachable: It could not be looked at; nothing was recorded.
+        UnknownName: There is no such node.
+    """
+    with rt.ledger.read() as tx:
+        before = nodes.get(tx, name)
+        placed = on_node(tx, before.name)
+    gate.require(rt, Action.NODE_REKEY, name, node=before)
+    bare = replace(before.address, host_key="")
+    address = fleet.with_host_key(rt, bare, lambda shown: accept(shown, placed))
+    if not address.host_key:
+        accept("", placed)
+    facts = fleet.look(rt, address)
+    fleet.check_tools(name, facts)
+    with gate.permitted(rt, Action.NODE_REKEY, name, node=before) as tx:
+        nodes.rekey(tx, before.name, host_key=address.host_key, tier=tier, facts=facts)
+        replaced = facts.node_id != before.node_id
+        return Rekeyed(nodes.get(tx, name), replaced, placed if replaced else ())
+
+
+def remove(rt: Runtime, name: str, *, clean: bool) -> Cleaned | None:
+    """Take a node out of the fleet.
+
+    Args:
+        clean: Take away what this installation has there first.
+
+    Raises:
+        NodeInUse: Something is still placed or held there.
+        NodeUnfit: It refuses to be cleaned; nothing was done.
+        UnknownName: There is no such node.
+        Unreachable, Indeterminate: It could not be cleaned, or nobody knows; the node stays.
+    """
+    with rt.ledger.read() as tx:
+        node = nodes.get(tx, name)
+        _refuse_while_used(tx, node.name)
+    cleaned = _clean(rt, node) if clean else None
+    with rt.ledger.write(rt.now_ms(), rt.author) as tx:
+        _refuse_while_used(tx, node.name)
+        nodes.remove(tx, node.name, cleaned=clean)
+    return cleaned
+
+
+def _clean(rt: Runtime, node: Node) -> Cleaned:
+    with rt.connect(node.address) as session:
+        answer = session.clean(rt.ledger.installation, node.node_id)
+    if isinstance(answer, Refused):
+        raise NodeUnfit(
+            f"{node.name} refuses to be cleaned: {answer.detail} ({answer.code.value})",
+            hint="remove it without --clean to leave things there as they are",
+        )
+    return answer
+
+
+def on_node(tx: ReadTx, name: NodeName) -> tuple[str, ...]:
+    """Name what is placed or held on a node, ascending."""
+    held = {hold.name for hold in instances.holds(tx) if hold.node == name}
+    placed = {one.name for one in instances.current(tx) if one.node == name}
+    return tuple(sorted(held | placed))
+
+
+def _refuse_while_used(tx: ReadTx, name: NodeName) -> None:
+    names = on_node(tx, name)
+    if names:
+        raise NodeInUse(
+            f"{name} is in use by {listed(names)}", hint=f"`wlctl unload {names[0]}` first"
+        )
+
+
+def listed(names: Collection[str]) -> str:
+    """Name a few of many."""
+    shown = ", ".join(sorted(names)[:NAMES_SHOWN])
+    more = len(names) - NAMES_SHOWN
+    return f"{shown} and {more} more" if more > 0 else shown
+
+
+def label(key: str, value: str) -> Capability:
+    """Make a node label.
+
+    Raises:
+        UsageError: `key` cannot be one.
+    """
+    return Capability(label_id(key), {"value": value}, Provenance.CLAIMED)
+
+
+def label_id(key: str) -> str:
+    """Give the capability that a node label is.
+
+    Raises:
+        UsageError: `key` cannot be one.
+    """
+    return checked_id(f"node.label.{key}", f"{key!r} cannot be a label's name")
+
+
+def checked_id(id_: str, complaint: str) -> str:
+    """Make sure that a capability may have this id.
+
+    Raises:
+        UsageError: It may not; said as `complaint`.
+    """
+    segments = id_.split(".")
+    plain = all(part and part.replace("_", "").replace("-", "").isalnum() for part in segments)
+    if not (plain and id_.isascii() and len(id_) <= ID_MAX_CHARS):
+        raise UsageError(complaint, hint="use letters, digits, _ and -, in segments with dots")
+    return id_
+
+
+ID_MAX_CHARS = 128
