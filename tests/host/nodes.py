@@ -96,6 +96,11 @@ class SshdNode:
 
     def start(self) -> None:
         """Boot it, and wait until it greets."""
+        self.boot()
+        self.await_greeting()
+
+    def boot(self) -> None:
+        """Boot it, and wait for nothing."""
         self.cgroup.mkdir()
         argv = list(self._start)
         if self._uptime_zero:
@@ -111,13 +116,17 @@ class SshdNode:
             argv, stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True
         )
         log.close()
-        self._await_greeting()
+
+    def cut_power(self) -> None:
+        """Have everything on it end, and wait for nothing."""
+        if self.cgroup.exists():
+            (self.cgroup / "cgroup.kill").write_text("1", encoding="ascii")
 
     def kill(self) -> None:
         """Cut its power: everything on it ends at once."""
         if not self.cgroup.exists():
             return
-        (self.cgroup / "cgroup.kill").write_text("1", encoding="ascii")
+        self.cut_power()
         if self._child is not None:
             self._child.wait(DEADLINE_S)
         ends_at_s = time.monotonic() + DEADLINE_S
@@ -178,7 +187,8 @@ class SshdNode:
         root = self.cgroup / "wlctl"
         return sorted(str(Path(d).relative_to(root)) for d, _, _ in os.walk(root))
 
-    def _await_greeting(self) -> None:
+    def await_greeting(self) -> None:
+        """Wait until its sshd greets."""
         ends_at_s = time.monotonic() + DEADLINE_S
         assert self._child is not None
         while self._child.poll() is None and time.monotonic() < ends_at_s:
@@ -231,9 +241,13 @@ def sshd_nodes(
                     state_options=state_options,
                 )
             )
-            made[-1].start()
+            made[-1].boot()
+        for node in made:
+            node.await_greeting()
         yield made
     finally:
+        for node in made:
+            node.cut_power()
         for node in made:
             node.kill()
         shutil.rmtree(base)

@@ -3,8 +3,9 @@
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from queue import Empty, SimpleQueue
-from typing import TypeVar
+from typing import NoReturn, TypeVar
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
@@ -37,15 +38,16 @@ def each(
         width: How many may be at work at once, those not counted that are slow.
         patience_s: After which time one counts as slow.
     """
-    done: SimpleQueue[tuple[int, Result | BaseException]] = SimpleQueue()
+    done: SimpleQueue[tuple[int, Callable[[], Result]]] = SimpleQueue()
     began_at_s: dict[int, float] = {}
 
     def run(position: int) -> None:
         try:
-            result: Result | BaseException = work(items[position])
+            result = work(items[position])
         except BaseException as failure:  # noqa: BLE001 - raised again where it is read
-            result = failure
-        done.put((position, result))
+            done.put((position, partial(_raise, failure)))
+        else:
+            done.put((position, lambda: result))
 
     following = 0
     while following < len(items) or began_at_s:
@@ -59,10 +61,12 @@ def each(
         some_slow_at_s = min(quick, default=now_s) + patience_s
         try:
             wait_s = max(0.001, some_slow_at_s - now_s) if following < len(items) else None
-            position, result = done.get(timeout=wait_s)
+            position, outcome = done.get(timeout=wait_s)
         except Empty:
             continue
         del began_at_s[position]
-        if isinstance(result, BaseException):
-            raise result
-        yield position, result
+        yield position, outcome()
+
+
+def _raise(failure: BaseException) -> NoReturn:
+    raise failure
