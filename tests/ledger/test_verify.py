@@ -295,3 +295,11 @@ def test_others_may_write_meanwhile(ledger: Ledger) -> None:
         fill(ledger, 1)
 
     assert isinstance(verify(ledger, progress=write_more), Verified)
+
+
+@pytest.mark.parametrize("text", ["", "\x00", "a\x00b", "\ud800", '"\\', "\u2028", "ü\U0001f600"])
+def test_whatever_was_recorded_verifies(ledger: Ledger, text: str) -> None:
+    with ledger.write(0, Author(text, text, text)) as tx:
+        chain.append(tx, "slot.tick", {text: text})
+
+    assert isinstance(verify(ledger), Verified)
