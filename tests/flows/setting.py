@@ -7,9 +7,10 @@ from pathlib import Path
 
 from tests.world import FakeSession, World
 from wlctl.config import Origin, Settings
+from wlctl.flows.deciding import Order
 from wlctl.flows.ending import Ending, stop, unload
 from wlctl.flows.nodes import add
-from wlctl.flows.place import Order, Report, place
+from wlctl.flows.place import Report, place
 from wlctl.flows.runtime import Runtime
 from wlctl.ledger import attempts, chain, instances, nodes
 from wlctl.ledger.attempts import Attempt

@@ -17,8 +17,9 @@ from wlctl.errors import (
     UnknownName,
 )
 from wlctl.flows import packages
+from wlctl.flows.deciding import Order
 from wlctl.flows.ending import End, Verb, stop
-from wlctl.flows.place import Order, place
+from wlctl.flows.place import place
 from wlctl.ledger import instances, operations
 from wlctl.ledger.attempts import Outcome
 from wlctl.ledger.verify import Verified
@@ -119,6 +120,7 @@ def test_a_connection_lost_before_the_mutation_leaves_nothing_and_says_unreachab
     assert report.attempt.outcome is Outcome.UNREACHABLE
     assert setting.instance("web").state is State.UNLOADED
     assert setting.holds() == ()
+    assert setting.node("elm").liveness is Liveness.SUSPECT
     setting.world.hook = lost_at("never", "")
     assert setting.place().attempt.outcome is Outcome.PLACED  # type: ignore[union-attr]
     assert isinstance(setting.verified(), Verified)
@@ -273,6 +275,17 @@ def test_a_name_comes_free_with_unload_and_not_with_stop(setting: Setting) -> No
     assert first.instance is not None
     assert second.instance is not None
     assert first.instance.id != second.instance.id
+
+
+def test_the_same_name_with_other_options_is_not_taken_for_the_same_order(
+    setting: Setting,
+) -> None:
+    setting.add_node("elm")
+    setting.place()
+
+    assert setting.place().document is None
+    with pytest.raises(NameTaken, match="placed with other options"):
+        setting.place(pin="elm")
 
 
 def test_two_copies_of_one_package_need_two_names(setting: Setting) -> None:

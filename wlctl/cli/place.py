@@ -11,6 +11,7 @@ from wlctl.cli.options import session_of
 from wlctl.errors import ExitCode, UsageError
 from wlctl.flows import place as flow
 from wlctl.flows import snapshot as from_snapshot
+from wlctl.flows.deciding import Order
 from wlctl.ledger.attempts import Outcome
 from wlctl.model.event import Json
 from wlctl.model.ids import NodeName
@@ -84,7 +85,7 @@ def place(
     session = session_of(ctx)
     settings = session.settings
     pinned = pin or settings.place_pin
-    order = flow.Order(
+    order = Order(
         package=package,
         name=name,
         pin=NodeName(pinned) if pinned else None,

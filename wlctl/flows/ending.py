@@ -17,8 +17,8 @@ from wlctl.errors import (
     WlctlError,
 )
 from wlctl.flows import gate
+from wlctl.flows.dispatch import REQUEST_VALID_MS
 from wlctl.flows.nodes import check_identity, check_placed_there
-from wlctl.flows.place import REQUEST_VALID_MS
 from wlctl.flows.runtime import Runtime
 from wlctl.ledger import attempts, chain, generations, instances, nodes, operations, packages
 from wlctl.ledger.attempts import Outcome

@@ -3,8 +3,9 @@
 from pathlib import Path
 
 from wlctl.errors import InvalidFile
-from wlctl.flows import place
-from wlctl.flows.place import Order, Report
+from wlctl.flows import deciding
+from wlctl.flows.deciding import Order
+from wlctl.flows.place import Report
 from wlctl.flows.runtime import Runtime
 from wlctl.model.fleet import Ruling, Verdict
 from wlctl.model.node import Node, Tier
@@ -28,12 +29,12 @@ def _saved_verdict(node: Node) -> Verdict:
 def take(rt: Runtime) -> str:
     """Write down all that a decision would be made from now; it has no secrets."""
     with rt.ledger.read() as tx:
-        views, cluster = place.fleet_of(tx, rt.now_ms(), _saved_verdict)
+        views, cluster = deciding.fleet_of(tx, rt.now_ms(), _saved_verdict)
     return dump(
         Snapshot(
             nodes=tuple(views),
             cluster=cluster,
-            weights=place.weights_of(rt),
+            weights=deciding.weights_of(rt),
             now_ms=rt.now_ms(),
         )
     )
@@ -51,7 +52,7 @@ def decide(order: Order, file: Path) -> Report:
     """
     found = load(_read(file), str(file))
     spec = _spec(order.package)
-    request = place.request_of(order, spec, found.nodes)
+    request = deciding.request_of(order, spec, found.nodes)
     decision = engine.decide(request, found.nodes, found.cluster, found.weights, found.now_ms)
     return Report(
         name=order.name or spec.name,

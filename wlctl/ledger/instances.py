@@ -97,6 +97,14 @@ def reserve(
     _record_step(tx, instance_id, origin=None, state=State.REQUESTED, reason="ordered")
 
 
+def options_of(tx: ReadTx, instance_id: InstanceId) -> Mapping[str, Json]:
+    """Return the options of the order that an instance was placed for."""
+    query = select(orders.c.options).join(instances, instances.c.order_id == orders.c.id)
+    text = tx.conn.execute(query.where(instances.c.id == instance_id)).scalar_one()
+    found: Mapping[str, Json] = json.loads(text)
+    return found
+
+
 def advance(
     tx: WriteTx,
     instance: Instance,

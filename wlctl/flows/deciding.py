@@ -1,0 +1,156 @@
+"""Decide where an order goes, by the fleet of this very transaction, and record the decision."""
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, fields, replace
+from pathlib import Path
+
+from wlctl.flows import gate, packages
+from wlctl.flows.packages import Admitted
+from wlctl.flows.runtime import Runtime
+from wlctl.gate.work import work_of
+from wlctl.ledger import decisions, instances, nodes, sayings
+from wlctl.ledger.store import ReadTx, WriteTx
+from wlctl.model.event import Json
+from wlctl.model.fleet import ClusterState, NodeView, view_of
+from wlctl.model.ids import DecisionId, InstanceId, NodeName
+from wlctl.model.placement import Decision, PlaceRequest, Weights
+from wlctl.model.policy import Work
+from wlctl.model.workload import WorkloadSpec
+from wlctl.placement import engine
+from wlctl.placement.document import document, encode
+from wlctl.placement.shapes import Document
+from wlctl.placement.where import Where, known_of, resolve
+
+
+@dataclass(frozen=True, slots=True)
+class Order:
+    """What the operator asks for, with all its options.
+
+    Attributes:
+        package: Directory of a built and signed package.
+        name: What to call the copy; empty for the workload's name.
+        dry_run: Decide and record the decision, and do nothing else.
+        count: How many copies; more than one only in a dry run, for now.
+        refresh: Look again at nodes whose facts have run out.
+        project: Kept with the order, and matched by permits; empty for none.
+    """
+
+    package: Path
+    count: int = 1
+    name: str = ""
+    pin: NodeName | None = None
+    prefer: tuple[NodeName, ...] = ()
+    avoid: tuple[NodeName, ...] = ()
+    where: tuple[Where, ...] = ()
+    allow_emulated: bool = False
+    why: tuple[NodeName, ...] = ()
+    start: bool = True
+    dry_run: bool = False
+    refresh: bool = True
+    project: str = ""
+
+
+def decide(rt: Runtime, tx: ReadTx, now_ms: int, order: Order, admitted: Admitted) -> Decision:
+    """Decide by what the ledger says now, and by the gate's verdict for each node."""
+    # What a condition means depends on what the fleet has, and the gate judges conditions.
+    request = request_of(order, admitted.spec, fleet_of(tx, now_ms)[0] if order.where else ())
+    verdict_of = gate.placing(rt, tx, work_for(order, admitted, request))
+    views, cluster = fleet_of(tx, now_ms, verdict_of)
+    return engine.decide(request, views, cluster, weights_of(rt), now_ms)
+
+
+def work_for(
+    order: Order, admitted: Admitted, request: PlaceRequest, *, emulated: bool = False
+) -> Work:
+    """Say what the gate is asked about."""
+    return work_of(admitted.spec, where=request.where, project=order.project, emulated=emulated)
+
+
+def fleet_of(
+    tx: ReadTx, now_ms: int, verdict_of: gate.NodeGate | None = None
+) -> tuple[list[NodeView], ClusterState]:
+    """Read all that a decision takes of the fleet.
+
+    Args:
+        verdict_of: The gate for what is placed; without it every node is denied.
+    """
+    said = sayings.of_fleet(tx)
+    views = [
+        view_of(
+            replace(node, cordoned=node.is_cordoned_at(now_ms)),
+            verdict_of(node) if verdict_of else None,
+            said.get(node.name, ()),
+        )
+        for node in nodes.ls(tx)
+    ]
+    return views, ClusterState(holds=instances.holds(tx))
+
+
+def weights_of(rt: Runtime) -> Weights:
+    """Take the weights from the settings, each of which has the name of its field."""
+    return Weights(
+        **{one.name: getattr(rt.settings, f"weights_{one.name}") for one in fields(Weights)}
+    )
+
+
+def request_of(order: Order, spec: WorkloadSpec, views: Sequence[NodeView]) -> PlaceRequest:
+    """Put what was ordered into the words of a decision about this fleet."""
+    known = known_of(view.capabilities for view in views) if order.where else {}
+    return PlaceRequest(
+        workload=spec,
+        count=order.count,
+        where=tuple(resolve(where, known) for where in order.where),
+        allow_emulated=order.allow_emulated,
+        pin=order.pin,
+        prefer=order.prefer,
+        avoid=order.avoid,
+        why=order.why,
+    )
+
+
+def record(
+    tx: WriteTx,
+    order: Order,
+    admitted: Admitted,
+    *,
+    name: str,
+    decision: Decision,
+    instance_id: InstanceId | None = None,
+) -> tuple[DecisionId, Document]:
+    """Record a decision with all its reasons; it is an intent only with an `instance_id`."""
+    packages.record(tx, admitted)
+    chosen = decision.placements[0] if decision.placements else None
+    told = document(decision)
+    found = decisions.record(
+        tx,
+        encode(told),
+        name=name,
+        workload=admitted.spec.name,
+        package_id=admitted.package_id,
+        node=None if chosen is None else chosen.node,
+        instance_id=None if chosen is None else instance_id,
+        counts=_counts(decision),
+        dry_run=order.dry_run,
+    )
+    return found, told
+
+
+def _counts(decision: Decision) -> dict[str, int]:
+    counts = {"eligible": len(decision.ranked), "rejected": len(decision.rejected)}
+    for rejections in decision.rejected.values():
+        for constraint in {rejection.constraint for rejection in rejections}:
+            counts[constraint.value] = counts.get(constraint.value, 0) + 1
+    return counts
+
+
+def options_of(order: Order) -> dict[str, Json]:
+    """Write the options down, as they are kept for moves and compared when an order is repeated."""
+    return {
+        "pin": order.pin,
+        "prefer": list(order.prefer),
+        "avoid": list(order.avoid),
+        "where": [asdict(where) for where in order.where],
+        "allow_emulated": order.allow_emulated,
+        "start": order.start,
+        "project": order.project,
+    }
