@@ -8,7 +8,7 @@ from tests.flows.conftest import write_package
 from tests.flows.policed import OWNER, WORK, apply, run_by, tamper
 from tests.flows.setting import Setting
 from wlctl.errors import ExitCode, GateDenied, NameTaken
-from wlctl.flows import gate, init, packages, policy, signers
+from wlctl.flows import doctor, gate, init, packages, policy, signers
 from wlctl.flows.ending import End
 from wlctl.ledger import policies
 from wlctl.ledger.attempts import Outcome
@@ -257,6 +257,17 @@ def test_a_policy_that_cannot_be_read_denies_everything_but_teardown(
     assert "policy-unreadable" in explain(again.document)
     assert stopped.end is End.DONE
     assert isinstance(setting.verified(), Broken)
+
+
+def test_the_doctor_says_whether_the_policy_can_be_read(setting: Setting) -> None:
+    with setting.runtime() as rt:
+        (good,) = [one for one in doctor.examine(rt) if one.about == "policy"]
+    tamper(setting, "DELETE FROM policies")
+    with setting.runtime() as rt:
+        (bad,) = [one for one in doctor.examine(rt) if one.about == "policy"]
+
+    assert (good.health, good.text) == (doctor.Health.GOOD, "2 permits")
+    assert (bad.health, bad.exit_code) == (doctor.Health.BAD, ExitCode.REFUSED)
 
 
 @pytest.mark.parametrize("statement", UNREADABLE)

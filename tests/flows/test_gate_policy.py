@@ -1,12 +1,18 @@
 """Policies applied, tried and locked; approvals given, used once, and refused."""
 
+import itertools
+import json
+import os
+import pwd
 import subprocess
+import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 import pytest
 
+from tests.cli.program import Program
 from tests.flows.conftest import write_package
 from tests.flows.policed import OWNER, WORK, apply, run_by, tamper
 from tests.flows.setting import Setting
@@ -398,6 +404,33 @@ def test_what_is_deferred_is_known_by_its_id_or_the_beginning_of_it(deferring: D
     assert found.id == approval
     assert found.request_sha256 == approvals.digest_of(found.request)
     assert found.request["action"] == "start"
+
+
+def test_an_approver_sees_what_was_asked_and_approves_it_at_the_command_line(
+    deferring: Deferring, program: Program
+) -> None:
+    deferring.setting.clock = itertools.count(time.time_ns() // 1_000_000, 1000)
+    login = pwd.getpwuid(os.geteuid()).pw_name
+    rules = rules_with(deferring, "carol").replace('"mallory"', f'"{login}"')
+    apply(deferring.setting, rules)
+    approval = deferring.deferred()
+    at = ("--db", str(deferring.setting.home / "ledger.db"))
+
+    shown = program.run("approve", approval[:9], *at)
+    text = program.run("approve", approval, "--text", *at)
+    refused = program.run("approve", approval, "--key", str(deferring.keys / "dave"), *at)
+    done = program.run("approve", approval, "--key", str(deferring.keys / "carol"), *at)
+    told = program.run("approve", approval, *at, "-o", "json")
+
+    assert shown.stdout.startswith("start i")
+    assert "on elm, asked for by tester" in shown.stdout
+    assert "approved by: nobody yet" in shown.stdout
+    assert text.stdout.startswith("wlctl-approval/1\n")
+    assert (refused.returncode, "[approval-refused]" in refused.stderr) == (4, True)
+    assert done.returncode == 0, done.stderr
+    assert "carol approved start" in done.stdout
+    assert json.loads(told.stdout)["approver"] == "carol"
+    assert deferring.start() is None
 
 
 def test_the_work_of_the_package_in_these_tests_is_plain(setting: Setting) -> None:

@@ -1,7 +1,9 @@
 """Policy files: what is read, what is refused with its path, and what `init` begins with."""
 
+import re
 from contextlib import suppress
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
@@ -21,6 +23,7 @@ from wlctl.model.policy import (
     Approver,
     Ceiling,
     Deny,
+    Effect,
     GateRequest,
     Permit,
     Policy,
@@ -28,6 +31,7 @@ from wlctl.model.policy import (
 )
 from wlctl.model.workload import Kind
 
+GUIDE = (Path(__file__).parents[2] / "docs/guide/policy.md").read_text(encoding="utf-8")
 WHOLE = """\
 [[permit]]
 id = "paired-signed"
@@ -82,6 +86,26 @@ def test_every_key_is_read() -> None:
         ceiling=Ceiling(0.8, human_approval=True),
         approvers=(Approver("carol", "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIE"),),
     )
+
+
+@pytest.mark.parametrize("text", re.findall(r"```toml\n(.*?)```", GUIDE, re.DOTALL))
+def test_a_policy_in_the_guide_is_read_and_can_be_changed(text: str) -> None:
+    assert can_be_changed(parse(text))
+
+
+@pytest.mark.parametrize(
+    "word",
+    sorted(
+        {
+            *(action.value for action in Action),
+            *(*file._PERMIT, *file._DENY, *file._EFFECT, *file._APPROVER),
+            *BUILT_IN - {"approved"},
+            *Effect().parts,
+        }
+    ),
+)
+def test_the_guide_tells_of_every_action_key_rule_and_part(word: str) -> None:
+    assert re.search(rf"(?<![a-z.-]){re.escape(word)}(?![a-z-])", GUIDE)
 
 
 def test_an_empty_file_permits_nothing() -> None:

@@ -5,10 +5,12 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from wlctl import signing
-from wlctl.errors import ExitCode, WlctlError
+from wlctl.errors import ExitCode, GateDenied, WlctlError
+from wlctl.flows import gate
 from wlctl.flows.runtime import Runtime
 from wlctl.ledger import chain, nodes, signers
 from wlctl.lifecycle.oddity import oddities
+from wlctl.model.policy import Unreadable
 
 
 class Health(StrEnum):
@@ -41,6 +43,7 @@ def examine(rt: Runtime) -> list[Finding]:
     found.append(_guarded("keys", lambda: _keys(rt)))
     if found[0].health is Health.GOOD:
         found.append(_guarded("signers", lambda: _signers(rt)))
+        found.append(_guarded("policy", lambda: _policy(rt)))
         found += _fleet(rt)
     return found
 
@@ -63,6 +66,15 @@ def _keys(rt: Runtime) -> Finding:
     for path in (rt.home.ssh_key, rt.home.checkpoint_key):
         signing.load_private_key(path)
     return Finding("keys", Health.GOOD, f"{rt.home.keys}, readable by their owner alone")
+
+
+def _policy(rt: Runtime) -> Finding:
+    """Read the policy in force: unreadable, it denies everything but teardown."""
+    with rt.ledger.read() as tx:
+        policy = gate.policy_of(tx)
+    if isinstance(policy, Unreadable):
+        raise GateDenied(policy.why, hint="`wlctl audit verify` says what was changed")
+    return Finding("policy", Health.GOOD, f"{len(policy.permits)} permits")
 
 
 def _signers(rt: Runtime) -> Finding:
