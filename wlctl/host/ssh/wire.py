@@ -98,8 +98,9 @@ class Wire:
         self._stream.settimeout(timeout_s)
 
     def close(self) -> None:
-        """Let go of the stream."""
-        self._stream.close()
+        """Let go of the stream; a jump host that is gone cannot be told."""
+        with contextlib.suppress(EOFError, OSError, paramiko.SSHException):
+            self._stream.close()
 
     @property
     def _closed(self) -> bool:  # paramiko asks for it
