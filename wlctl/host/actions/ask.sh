@@ -50,6 +50,7 @@ ask() { # NAME PROGRAM ARG...: begin to ask
 	asked="$asked $1"
 	shift
 	(
+		trap '' XFSZ # what floods gets an error; dying of it would take dash along
 		ulimit -f 128
 		timeout -s KILL 5 "$@" >"$k_f" 2>&1
 		: >"$k_f.end"

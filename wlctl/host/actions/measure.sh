@@ -12,21 +12,22 @@ param() {
 request
 is_id "$installation" || refuse invalid_request 'installation is not an id'
 
-timed() { # COMMAND...: -> ms, at least 1; fails when it does, takes more than 1 s, or time is up
+timed() { # COMMAND...: -> ms, at least 1; fails when it does, or takes more than 1 s
 	uptime
-	[ "$t" -lt "$m_late" ] || return 1
 	m_began=$t
 	timeout -s KILL 1 "$@" >/dev/null 2>&1 || return 1
 	uptime
 	ms=$((t - m_began))
 	[ "$ms" -gt 0 ] || ms=1
 }
-grown() { # FUNCTION MIB MOST: more each time, until one run takes 200 ms -> mib, ms of the last
+grown() { # FUNCTION MIB MOST: more each time, until a run takes 200 ms or 400 have gone -> mib, ms
 	mib=0
 	m_next=$2
+	uptime
+	m_late=$((t + 400))
 	while "$1" "$m_next"; do
 		mib=$m_next m_ms=$ms
-		[ "$ms" -lt 200 ] && [ "$mib" -lt "$3" ] || break
+		[ "$ms" -lt 200 ] && [ "$mib" -lt "$3" ] && [ "$((m_began + ms))" -lt "$m_late" ] || break
 		# straight to about 300 ms, but never more than eight times as much
 		m_by=$((300 / ms))
 		[ "$m_by" -ge 2 ] || m_by=2
@@ -68,8 +69,6 @@ count_cores() { # -> cores: of a list such as 0-3,6
 
 get "$S/node_id" || refuse verify "$S/node_id is not there, or damaged"
 answer node_id "$g"
-uptime
-m_late=$((t + 2000))
 count_cores
 if grown hashed 8 4096; then
 	answer figure cpu.single "bytes=$((mib * 1048576))" "ms=$ms"
