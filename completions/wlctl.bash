@@ -12,10 +12,10 @@ _wlctl() {
         last=$word
         case $word in
             --) return ;;
-            --action|--after|--against|--avoid|--count|--db|--generation|--grace|--host-key|--instance|--key|--kind|--known-hosts|--message|--name|--node|--output|--pin|--policy|--port|--prefer|--principal|--project|--sign|--signature|--since|--snapshot|--tail|--tier|--until|--where|--why|-m|-o) skip=value ;;
+            --action|--after|--against|--avoid|--capability|--count|--db|--file|--for|--generation|--grace|--host-key|--instance|--key|--kind|--known-hosts|--label|--message|--name|--node|--output|--pin|--policy|--port|--prefer|--principal|--project|--remove-capability|--remove-label|--sign|--signature|--since|--snapshot|--tail|--tier|--until|--where|--why|-m|-o) skip=value ;;
             -*) ;;
             *) case "$at/$word" in
-                /init|/signer|/signer/add|/signer/ls|/policy|/policy/show|/policy/check|/policy/apply|/policy/test|/approve|/package|/package/init|/package/build|/package/sign|/package/verify|/package/show|/package/ls|/doctor|/node|/node/add|/node/ls|/node/probe|/place|/ps|/logs|/stop|/unload|/audit|/audit/log|/audit/verify|/audit/checkpoint|/audit/export|/ledger|/ledger/check|/ledger/backup|/ledger/migrate|/ledger/snapshot|/config|/config/show|/help|/completion) at=$at/$word ;;
+                /init|/signer|/signer/add|/signer/ls|/policy|/policy/show|/policy/check|/policy/apply|/policy/test|/approve|/package|/package/init|/package/build|/package/sign|/package/verify|/package/show|/package/ls|/doctor|/node|/node/add|/node/ls|/node/show|/node/probe|/node/measure|/node/set|/node/cordon|/node/uncordon|/node/rekey|/node/rm|/place|/ps|/logs|/stop|/unload|/audit|/audit/log|/audit/verify|/audit/checkpoint|/audit/export|/ledger|/ledger/check|/ledger/backup|/ledger/migrate|/ledger/snapshot|/config|/config/show|/help|/completion) at=$at/$word ;;
             esac ;;
         esac
     done
@@ -29,6 +29,9 @@ _wlctl() {
             --signature) files=yes ;;
             --sign) files=yes ;;
             --known-hosts) files=yes ;;
+            --file) files=yes ;;
+            --label) files=yes ;;
+            --remove-label) files=yes ;;
             --snapshot) files=yes ;;
             --against) files=yes ;;
         esac
@@ -72,14 +75,28 @@ _wlctl() {
                 options='-h --help --db -o --output -m --message --yes --no-color --debug' ;;
             /doctor) commands='' choices='' files=''
                 options='-h --help --db -o --output -m --message --yes --no-color --debug' ;;
-            /node) commands='add ls probe' choices='' files=''
+            /node) commands='add ls show probe measure set cordon uncordon rekey rm' choices='' files=''
                 options='-h --help --db -o --output -m --message --yes --no-color --debug' ;;
             /node/add) commands='' choices='' files=''
-                options='--port --host-key --known-hosts --tier --sudo -h --help --db -o --output -m --message --yes --no-color --debug' ;;
+                options='--port --host-key --known-hosts --tier --sudo --file -h --help --db -o --output -m --message --yes --no-color --debug' ;;
             /node/ls) commands='' choices='' files=''
                 options='-h --help --db -o --output -m --message --yes --no-color --debug' ;;
-            /node/probe) commands='' choices='' files=''
+            /node/show) commands='' choices='' files=''
                 options='-h --help --db -o --output -m --message --yes --no-color --debug' ;;
+            /node/probe) commands='' choices='' files=''
+                options='--all -h --help --db -o --output -m --message --yes --no-color --debug' ;;
+            /node/measure) commands='' choices='' files=''
+                options='-h --help --db -o --output -m --message --yes --no-color --debug' ;;
+            /node/set) commands='' choices='' files=''
+                options='--tier --capability --label --remove-capability --remove-label -h --help --db -o --output -m --message --yes --no-color --debug' ;;
+            /node/cordon) commands='' choices='' files=''
+                options='--for -h --help --db -o --output -m --message --yes --no-color --debug' ;;
+            /node/uncordon) commands='' choices='' files=''
+                options='-h --help --db -o --output -m --message --yes --no-color --debug' ;;
+            /node/rekey) commands='' choices='' files=''
+                options='--host-key --tier -h --help --db -o --output -m --message --yes --no-color --debug' ;;
+            /node/rm) commands='' choices='' files=''
+                options='--clean -h --help --db -o --output -m --message --yes --no-color --debug' ;;
             /place) commands='' choices='' files=yes
                 options='--name --dry-run --pin --prefer --avoid --where --count --allow-emulated --start --no-start --refresh --no-refresh --project --why --snapshot --all -h --help --db -o --output -m --message --yes --no-color --debug' ;;
             /ps) commands='' choices='' files=''

@@ -9,10 +9,10 @@ _wlctl() {
         last=$word
         case $word in
             --) return 1 ;;
-            --action|--after|--against|--avoid|--count|--db|--generation|--grace|--host-key|--instance|--key|--kind|--known-hosts|--message|--name|--node|--output|--pin|--policy|--port|--prefer|--principal|--project|--sign|--signature|--since|--snapshot|--tail|--tier|--until|--where|--why|-m|-o) skip=value ;;
+            --action|--after|--against|--avoid|--capability|--count|--db|--file|--for|--generation|--grace|--host-key|--instance|--key|--kind|--known-hosts|--label|--message|--name|--node|--output|--pin|--policy|--port|--prefer|--principal|--project|--remove-capability|--remove-label|--sign|--signature|--since|--snapshot|--tail|--tier|--until|--where|--why|-m|-o) skip=value ;;
             -*) ;;
             *) case "$at/$word" in
-                /init|/signer|/signer/add|/signer/ls|/policy|/policy/show|/policy/check|/policy/apply|/policy/test|/approve|/package|/package/init|/package/build|/package/sign|/package/verify|/package/show|/package/ls|/doctor|/node|/node/add|/node/ls|/node/probe|/place|/ps|/logs|/stop|/unload|/audit|/audit/log|/audit/verify|/audit/checkpoint|/audit/export|/ledger|/ledger/check|/ledger/backup|/ledger/migrate|/ledger/snapshot|/config|/config/show|/help|/completion) at=$at/$word ;;
+                /init|/signer|/signer/add|/signer/ls|/policy|/policy/show|/policy/check|/policy/apply|/policy/test|/approve|/package|/package/init|/package/build|/package/sign|/package/verify|/package/show|/package/ls|/doctor|/node|/node/add|/node/ls|/node/show|/node/probe|/node/measure|/node/set|/node/cordon|/node/uncordon|/node/rekey|/node/rm|/place|/ps|/logs|/stop|/unload|/audit|/audit/log|/audit/verify|/audit/checkpoint|/audit/export|/ledger|/ledger/check|/ledger/backup|/ledger/migrate|/ledger/snapshot|/config|/config/show|/help|/completion) at=$at/$word ;;
             esac ;;
         esac
     done
@@ -29,6 +29,9 @@ _wlctl() {
             --signature) files=yes ;;
             --sign) files=yes ;;
             --known-hosts) files=yes ;;
+            --file) files=yes ;;
+            --label) files=yes ;;
+            --remove-label) files=yes ;;
             --snapshot) files=yes ;;
             --against) files=yes ;;
         esac
@@ -364,7 +367,14 @@ _wlctl() {
             commands=(
                 'add:Look at a machine once and add it to the fleet.'
                 'ls:List the fleet as it was seen last.'
+                'show:Explain a node: what it is, what it has, what runs there, and what is odd.'
                 'probe:Look at nodes again, all at once, and record what each shows.'
+                'measure:Measure processors, memory and disk of nodes, for less than three seconds each.'
+                'set:Say what a node is and has, beside what its probes see.'
+                'cordon:Let nothing new be placed on a node; what runs there goes on.'
+                'uncordon:Let a node take workloads again.'
+                'rekey:Take the host key and the identity that a node shows now.'
+                'rm:Take a node out of the fleet; it must hold nothing any more.'
             )
             options=(
                 '-h:Show this text'
@@ -386,6 +396,7 @@ _wlctl() {
                 '--known-hosts:A known_hosts file that has its key, instead of asking'
                 '--tier:discovered, paired (runs signed work) or trusted'
                 '--sudo:Run actions through `sudo -n`'
+                '--file:Add what FILE lists instead, a line each: NAME [USER@]HOST [KEY=VALUE…]; keys are tier, port, sudo, host_key and label.K'
                 '-h:Show this text'
                 '--help:Show this text'
                 '--db:The ledger'
@@ -412,8 +423,116 @@ _wlctl() {
                 '--debug:Show a traceback with an error'
             )
             ;;
+        /node/show)
+            options=(
+                '-h:Show this text'
+                '--help:Show this text'
+                '--db:The ledger'
+                '-o:One of table, wide, json, jsonl, name'
+                '--output:One of table, wide, json, jsonl, name'
+                '-m:Keep TEXT in the chain'
+                '--message:Keep TEXT in the chain'
+                '--yes:Answer every question with yes'
+                '--no-color:No colour'
+                '--debug:Show a traceback with an error'
+            )
+            ;;
         /node/probe)
             options=(
+                '--all:Look at every node'
+                '-h:Show this text'
+                '--help:Show this text'
+                '--db:The ledger'
+                '-o:One of table, wide, json, jsonl, name'
+                '--output:One of table, wide, json, jsonl, name'
+                '-m:Keep TEXT in the chain'
+                '--message:Keep TEXT in the chain'
+                '--yes:Answer every question with yes'
+                '--no-color:No colour'
+                '--debug:Show a traceback with an error'
+            )
+            ;;
+        /node/measure)
+            options=(
+                '-h:Show this text'
+                '--help:Show this text'
+                '--db:The ledger'
+                '-o:One of table, wide, json, jsonl, name'
+                '--output:One of table, wide, json, jsonl, name'
+                '-m:Keep TEXT in the chain'
+                '--message:Keep TEXT in the chain'
+                '--yes:Answer every question with yes'
+                '--no-color:No colour'
+                '--debug:Show a traceback with an error'
+            )
+            ;;
+        /node/set)
+            options=(
+                '--tier:discovered, paired (runs signed work) or trusted'
+                '--capability:It has this, e.g. sensor.cam.front,resolution=1080; with `,exclusive` for one instance at a time; repeat'
+                '--label:A node label, for --where label.KEY=VALUE; repeat'
+                '--remove-capability:It no longer has this; repeat'
+                '--remove-label:It no longer has the label; repeat'
+                '-h:Show this text'
+                '--help:Show this text'
+                '--db:The ledger'
+                '-o:One of table, wide, json, jsonl, name'
+                '--output:One of table, wide, json, jsonl, name'
+                '-m:Keep TEXT in the chain'
+                '--message:Keep TEXT in the chain'
+                '--yes:Answer every question with yes'
+                '--no-color:No colour'
+                '--debug:Show a traceback with an error'
+            )
+            ;;
+        /node/cordon)
+            options=(
+                '--for:End it by itself, e.g. after 30m'
+                '-h:Show this text'
+                '--help:Show this text'
+                '--db:The ledger'
+                '-o:One of table, wide, json, jsonl, name'
+                '--output:One of table, wide, json, jsonl, name'
+                '-m:Keep TEXT in the chain'
+                '--message:Keep TEXT in the chain'
+                '--yes:Answer every question with yes'
+                '--no-color:No colour'
+                '--debug:Show a traceback with an error'
+            )
+            ;;
+        /node/uncordon)
+            options=(
+                '-h:Show this text'
+                '--help:Show this text'
+                '--db:The ledger'
+                '-o:One of table, wide, json, jsonl, name'
+                '--output:One of table, wide, json, jsonl, name'
+                '-m:Keep TEXT in the chain'
+                '--message:Keep TEXT in the chain'
+                '--yes:Answer every question with yes'
+                '--no-color:No colour'
+                '--debug:Show a traceback with an error'
+            )
+            ;;
+        /node/rekey)
+            options=(
+                '--host-key:The fingerprint it must show; asks otherwise'
+                '--tier:discovered, paired (runs signed work) or trusted'
+                '-h:Show this text'
+                '--help:Show this text'
+                '--db:The ledger'
+                '-o:One of table, wide, json, jsonl, name'
+                '--output:One of table, wide, json, jsonl, name'
+                '-m:Keep TEXT in the chain'
+                '--message:Keep TEXT in the chain'
+                '--yes:Answer every question with yes'
+                '--no-color:No colour'
+                '--debug:Show a traceback with an error'
+            )
+            ;;
+        /node/rm)
+            options=(
+                '--clean:Take away what wlctl has there first, and say what it was'
                 '-h:Show this text'
                 '--help:Show this text'
                 '--db:The ledger'
