@@ -152,7 +152,7 @@ class Bench:
 
     def request(self, work: Work, **changes: object) -> PlaceRequest:
         """A request for `work`, whose files are put into the node's store."""
-        for data in work.files.values():
+        for data in {*work.files.values()}:
             self.put(data)
         usual = PlaceRequest(
             installation=INSTALLATION,

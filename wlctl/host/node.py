@@ -1,14 +1,14 @@
 """What flows hold of a node while a command runs: one method per action, typed both ways."""
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from types import TracebackType
-from typing import BinaryIO, Self, TypeVar
+from typing import BinaryIO
 
-from wlctl.errors import GarbledAnswer, Indeterminate, InvalidFile
-from wlctl.host import outcome, probe, script, transport
-from wlctl.host.answer import ANSWER_MAX_BYTES, Answer, Status
-from wlctl.host.transport import CHUNK_BYTES, Call, Deadlines, Operation, Transport
+from wlctl.errors import InvalidFile
+from wlctl.host import outcome, probe
+from wlctl.host.answer import Answer
+from wlctl.host.session import Session
+from wlctl.host.transport import CHUNK_BYTES, Deadlines, Operation, Transport
 from wlctl.model.actions import (
     Cleaned,
     Launched,
@@ -20,6 +20,8 @@ from wlctl.model.actions import (
     Placed,
     PlaceRequest,
     Refused,
+    Settled,
+    SettleRequest,
     StartRequest,
     Stopped,
     StopRequest,
@@ -28,8 +30,6 @@ from wlctl.model.actions import (
 )
 from wlctl.model.ids import InstallationId, InstanceId
 from wlctl.model.node import Address, TransportKind
-
-Told = TypeVar("Told")
 
 STATUS_MAX_BYTES = 16 << 20
 
@@ -78,40 +78,12 @@ def connect(
     return NodeSession(way, nonce=nonce, deadlines=bounds, operation=operation)
 
 
-class NodeSession:
+class NodeSession(Session):
     """One node, reached: every method runs one action there.
 
     Each raises `Unreachable` when nothing can have been changed, and those that change something
     raise `Indeterminate` when it may have been. A node's no is a value: `Refused`.
     """
-
-    def __init__(
-        self,
-        way: Transport,
-        *,
-        nonce: Callable[[], str],
-        deadlines: Deadlines,
-        operation: Operation | None = None,
-    ) -> None:
-        self._way = way
-        self._nonce = nonce
-        self._deadlines = deadlines
-        self._operation = operation or Operation(deadlines.operation_s)
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        failure: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self.close()
-
-    def close(self) -> None:
-        """Let go of the node."""
-        self._way.close()
 
     def facts(self, installation: InstallationId) -> NodeFacts | Refused:
         """Look at the node; makes its state directory and id at the first look."""
@@ -195,6 +167,19 @@ class NodeSession:
         found = self._end("unload", request, purge)
         return found if isinstance(found, Refused) else self._told(outcome.unloaded, found)
 
+    def settle(self, request: SettleRequest) -> Settled | Refused:
+        """Learn what became of a decision, and call it off for ever where nothing did."""
+        found = self._run(
+            "settle",
+            ("installation", request.installation),
+            ("instance", request.instance),
+            ("decision", request.decision),
+            ("number", str(request.number)),
+            ("generation", str(request.generation)),
+            mutates=True,
+        )
+        return found if isinstance(found, Refused) else self._told(outcome.settled, found)
+
     def status(self, installation: InstallationId) -> NodeStatus | Refused:
         """Read everything of one installation on the node: readings, not proofs."""
         found = self._run(
@@ -245,47 +230,6 @@ class NodeSession:
             mutates=True,
             extra_s=SHEET_GRACE_S if grace_ms is None else grace_ms / 1000,
         )
-
-    def _told(self, read: Callable[[Answer], Told], found: Answer) -> Told:
-        """Read the answer of a mutation: one that cannot be read leaves open what was done."""
-        try:
-            return read(found)
-        except GarbledAnswer as failure:
-            raise Indeterminate(
-                f"the node's answer to a change cannot be read: {failure.message}",
-                hint="type it again, or unload what it was about: that settles what happened",
-            ) from failure
-
-    def _run(
-        self,
-        action: str,
-        *params: tuple[str, str],
-        mutates: bool = False,
-        data: Iterable[bytes] = (),
-        data_bytes: int = 0,
-        answer_max_bytes: int = ANSWER_MAX_BYTES,
-        extra_s: float = 0.0,
-    ) -> Answer | Refused:
-        call = Call(
-            action,
-            script.text(action),
-            params,
-            mutates=mutates,
-            data=data,
-            data_bytes=data_bytes,
-            answer_max_bytes=answer_max_bytes,
-            extra_s=extra_s,
-        )
-        found = transport.run(
-            self._way,
-            call,
-            nonce=self._nonce(),
-            deadlines=self._deadlines,
-            operation=self._operation,
-        )
-        if found.status is not Status.REFUSED:
-            return found
-        return self._told(outcome.refusal, found) if mutates else outcome.refusal(found)
 
 
 def _chunks(data: BinaryIO, size_bytes: int) -> Iterator[bytes]:

@@ -18,6 +18,8 @@ from wlctl.model.actions import (
     Placed,
     RefusalCode,
     Refused,
+    Settled,
+    SettleOutcome,
     Stopped,
     Unloaded,
 )
@@ -97,6 +99,21 @@ def unloaded(found: Answer) -> Unloaded:
         readings=_readings(found),
         removed=found.text("removed") == "yes",
         kept_data=found.text("kept") if found.has("kept") else "",
+    )
+
+
+def settled(found: Answer) -> Settled:
+    """Read what became of a decision."""
+    lines = list(found.all("refused"))
+    refused = None
+    if lines:
+        code = _word(RefusalCode, _field(lines[0], 0), "refused")
+        refused = Refused(code, _field(lines[0], 1))
+    return Settled(
+        node_id=found.text("node_id"),
+        outcome=_word(SettleOutcome, found.text("outcome"), "outcome"),
+        refused=refused,
+        readings=_readings(found),
     )
 
 

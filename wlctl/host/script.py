@@ -14,6 +14,7 @@ _PARTS: dict[str, tuple[str, ...]] = {
     "place": (*_INSTANCE, "launch", "release", "place"),
     "start": (*_INSTANCE, "launch", "start"),
     "stop": (*_INSTANCE, "release", "stop"),
+    "settle": (*_INSTANCE, "release", "settle"),
     "status": ("state", "process", "fence", "status"),
     "logs": ("state", "fence", "logs"),
     "measure": ("state", "ask", "measure"),

@@ -42,6 +42,15 @@ close_generation() { # under the lock; afterwards nothing of it can be launched 
 	fi
 	[ -e "$G/closed" ]
 }
+close_all() { # NEWEST, under the lock -> gens: every generation the node has, and the newest
+	made_dir "$D" || refuse resources "$S cannot be written"
+	generations "$D"
+	case "$nl$gens$nl" in *"$nl$1$nl"*) ;; *) [ "$1" = 0 ] || gens="$gens$nl$1" ;; esac
+	for gen in $gens; do
+		G=$D/g$gen
+		close_generation || refuse resources "generation $gen cannot be closed on $S"
+	done
+}
 kill_below() { # DIR PIDS_TOO: depth first
 	set +f
 	for k_d in "$1"/*/; do

@@ -27,7 +27,7 @@ fence() { # VERB, under the lock -> same: yes when this very operation was accep
 	same=no
 	read_number
 	if [ "$have" = - ]; then
-		case $1 in stop | unload) return 0 ;; esac
+		case $1 in stop | unload | settle) return 0 ;; esac
 		refuse verify "the operation number of $iid is damaged on the node"
 	fi
 	[ "$number" -ge "$have" ] || refuse superseded "operation $number came after $have"

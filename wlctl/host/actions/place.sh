@@ -95,6 +95,13 @@ give_up() { # under the lock: nothing of it may be left, and it stays refused
 	refuse "$p_code" "$p_text"
 }
 
+go_on() { # under the lock, before what cannot be taken back
+	still_ours || overtaken
+	[ -e "$claim.cancel" ] || return 0
+	problem="cancelled decision $decision was called off"
+	give_up
+}
+
 request
 check
 state_dir || refuse resources "$S cannot be written"
@@ -119,12 +126,12 @@ unlock # hashing may take long; what was accepted is checked again before anythi
 problem=
 read_sheet "$sheet" && check_order && verify_files && stage_files "$G/work" || {
 	relock
-	still_ours || overtaken
+	go_on
 	[ -n "$problem" ] || problem="resources $S cannot be written"
 	give_up
 }
 relock
-still_ours || overtaken
+go_on
 if [ "$start" = no ]; then
 	rm -rf "${G:?}" 7>&-
 	if ! accept place stopped || ! put "$claim" "placed $iid $number"; then

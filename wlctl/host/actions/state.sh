@@ -10,10 +10,15 @@ put_text() { # FILE TEXT: lines; the last one says that it is whole
 	put_bytes "$1" "$2${nl}end$nl"
 }
 put_bytes() { # the caller holds the lock, or FILE is its own
-	if put_once "$1" "$2"; then return 0; fi
-	if [ "$may_spend" = no ] || [ ! -e "$S/reserve" ]; then return 1; fi
-	rm -f "$S/reserve" 7>&-
-	put_once "$1" "$2"
+	put_once "$1" "$2" || { spend && put_once "$1" "$2"; }
+}
+spend() { # give back what was kept for a full disk: blocks, and as many files as a tombstone needs
+	[ "$may_spend" = yes ] || return 1
+	d_any=no
+	for d_n in reserve reserve.1 reserve.2 reserve.3; do
+		[ ! -e "$S/$d_n" ] || d_any=yes
+	done
+	[ "$d_any" = yes ] && rm -f "$S/reserve" "$S/reserve.1" "$S/reserve.2" "$S/reserve.3" 7>&-
 }
 put_once() {
 	made_here "$1.n" "$2" && dd if=/dev/null of="$1.n" conv=notrunc,fsync 2>/dev/null 7>&- &&
@@ -68,12 +73,14 @@ state_dir() { # make it, once
 	[ -e "$S/format" ] || put "$S/format" 'wlctl-state 1' || return 1
 	made_dir "$S/store" || return 1
 	if [ ! -e "$S/reserve" ]; then
+		for d_n in 1 2 3; do made_here "$S/reserve.$d_n" ''; done
 		dd if=/dev/zero of="$S/reserve" bs=65536 count=1 conv=fsync 2>/dev/null || :
 	fi
 }
 made_dir() { # DIR: every user may pass through it, and only its owner may look
-	[ -d "$1" ] || (umask 066 && exec mkdir -p "$1" 2>/dev/null 7>&-)
+	[ -d "$1" ] || one_dir "$1" || { spend && one_dir "$1"; }
 }
+one_dir() { (umask 066 && exec mkdir -p "$1" 2>/dev/null 7>&-); }
 lock() { # SECONDS: over all installations; its descriptor is closed in every program that is run
 	true 2>/dev/null >>"$S/lock" || refuse resources "$S cannot be written"
 	exec 7>>"$S/lock"

@@ -21,15 +21,6 @@ stop_way() { # -> signal, grace: the sheet's where the request names none
 	fi
 	[ -n "$grace" ] || grace=10000
 }
-close_all() { # under the lock -> gens: every generation the node has, and the newest that was named
-	made_dir "$D" || refuse resources "$S cannot be written"
-	generations "$D"
-	case "$nl$gens$nl" in *"$nl$newest$nl"*) ;; *) [ "$newest" = 0 ] || gens="$gens$nl$newest" ;; esac
-	for gen in $gens; do
-		G=$D/g$gen
-		close_generation || refuse resources "generation $gen cannot be closed on $S"
-	done
-}
 answer_departed() { # it was unloaded before: say what was read then
 	get_text "$I/departed/$iid" || unclean verify "what is known of the departed $iid is damaged"
 	[ "$number" -ge "${text%%"$nl"*}" ] || refuse superseded "operation $number came before ${text%%"$nl"*}"
@@ -80,7 +71,7 @@ lock 10
 [ ! -e "$I/departed/$iid" ] || answer_departed
 fence "$verb"
 accept "$verb" stopped || refuse resources "$S cannot be written"
-close_all
+close_all "$newest"
 unlock
 stop_way
 end_all "$gens" "$grace" "$signal"
