@@ -19,7 +19,7 @@ from wlctl.errors import (
     Unreachable,
     WlctlError,
 )
-from wlctl.flows import doctor, measuring, node_changes, node_list, node_view, nodes, place
+from wlctl.flows import doctor, measuring, node_changes, node_list, node_view, nodes
 from wlctl.flows.node_changes import Rekeyed, Words
 from wlctl.flows.node_list import Added, Wanted
 from wlctl.flows.nodes import Contact
@@ -50,7 +50,7 @@ def probe(setting: Setting, *names: str) -> list[Contact]:
 
 def view(setting: Setting, name: str) -> NodeView:
     with setting.runtime() as rt, rt.ledger.read() as tx:
-        views, _ = place.fleet_of(tx, rt.now_ms())
+        views, _ = deciding.fleet_of(tx, rt.now_ms())
     return next(one for one in views if one.name == name)
 
 

@@ -131,8 +131,10 @@ def rekey(
 
     done = flow.rekey(session.runtime, name, node_words.tier(tier), accept=accept)
     node = done.node
-    what = "another machine" if done.replaced else "the same machine under another host key"
-    lines = [f"{node.name} is {what}, tier {node.tier.word}"]
+    what = "another machine" if done.replaced else "the same machine"
+    if done.other_key:
+        what += ", under another host key"
+    lines = [f"{node.name} is {what}; its tier is {node.tier.word}"]
     if done.left:
         lines.append(f"  held on the machine that it was: {flow.listed(done.left)}")
     document: dict[str, Json] = {

@@ -125,10 +125,16 @@ def _said(report: NodeReport) -> Iterator[str]:
         title = provenance.word
         for one in report.said:
             if one.capability.provenance is provenance and one not in labels:
-                figure = provenance is Provenance.MEASURED
-                age = f", {_ago(one.at_ms, report.now_ms)}" if figure else ""
-                yield _line(title, f"{_capability(one.capability)}{age}")
+                yield _line(title, _claim_or_figure(one, report.now_ms))
                 title = ""
+
+
+def _claim_or_figure(one: Saying, now_ms: int) -> str:
+    attrs = one.capability.attrs
+    if one.capability.provenance is not Provenance.MEASURED:
+        return _capability(one.capability)
+    figure = f"{_value(attrs.get('value', '-'))} {attrs.get('unit', '')}".rstrip()
+    return f"{one.capability.id}: {figure}, {_ago(one.at_ms, now_ms)}"
 
 
 def _instances(report: NodeReport) -> Iterator[str]:
@@ -162,8 +168,11 @@ def _capability(one: Capability) -> str:
     attrs = ", ".join(
         f"{key.removesuffix('_bytes')} {_amount(key, value)}" for key, value in one.attrs.items()
     )
-    state = "" if one.state is CapabilityState.AVAILABLE else f" ({one.state.value})"
-    return f"{one.id}{state}{f': {attrs}' if attrs else ''}"
+    remarks = ["one at a time"] if one.exclusive else []
+    if one.state is not CapabilityState.AVAILABLE:
+        remarks.append(one.state.value)
+    remark = f" ({', '.join(remarks)})" if remarks else ""
+    return f"{one.id}{remark}{f': {attrs}' if attrs else ''}"
 
 
 def _amount(key: str, value: AttrValue) -> str:

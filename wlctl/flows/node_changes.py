@@ -89,11 +89,13 @@ class Rekeyed:
 
     Attributes:
         replaced: It is another machine, or another state directory.
+        other_key: It shows another host key.
         left: Names of what the ledger holds on the machine that it was before.
     """
 
     node: Node
     replaced: bool
+    other_key: bool
     left: tuple[str, ...]
 
 
@@ -128,7 +130,12 @@ def rekey(
     with gate.permitted(rt, Action.NODE_REKEY, name, node=before) as tx:
         nodes.rekey(tx, before.name, host_key=address.host_key, tier=tier, facts=facts)
         replaced = facts.node_id != before.node_id
-        return Rekeyed(nodes.get(tx, name), replaced, placed if replaced else ())
+        return Rekeyed(
+            node=nodes.get(tx, name),
+            replaced=replaced,
+            other_key=address.host_key != before.address.host_key,
+            left=placed if replaced else (),
+        )
 
 
 def remove(rt: Runtime, name: str, *, clean: bool) -> Cleaned | None:
