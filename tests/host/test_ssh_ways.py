@@ -2,6 +2,7 @@
 
 import contextlib
 import os
+import signal
 import socket
 import subprocess
 import sys
@@ -17,6 +18,7 @@ from tests.host.bench import INSTALLATION, nonce, wait_until
 from tests.host.nodes import SshdNode, sshd_nodes
 from wlctl.errors import (
     AuthFailed,
+    BannerTimeout,
     CertificateExpired,
     ConnectFailed,
     ConnectTimeout,
@@ -26,6 +28,7 @@ from wlctl.errors import (
     Unreachable,
     UnsafeSshConfig,
 )
+from wlctl.flows import fanout
 from wlctl.host import ssh
 from wlctl.host.node import NodeSession, connect
 from wlctl.host.ssh import Credentials
@@ -87,6 +90,9 @@ class Ways:
         self.config.chmod(0o600)
         self.known_hosts.write_text(self.all_keys if known is None else known, encoding="ascii")
         self.known_hosts.chmod(0o600)
+
+    def place(self, node: SshdNode) -> str:
+        return f" HostName {node.address.host}\n Port {node.address.port}"
 
     @property
     def all_keys(self) -> str:
@@ -200,6 +206,56 @@ def test_a_jump_host_that_waits_for_a_black_hole_is_given_up_in_time(ways: Ways)
             ways.connect()
 
         assert time.monotonic() - started_at_s < 3
+
+
+def sessions(node: SshdNode) -> int:
+    """How many connections a node's sshd serves."""
+    lines = [Path(f"/proc/{pid}/cmdline") for pid in node.pids()]
+    words = [line.read_bytes() for line in lines if line.exists()]
+    return sum(word.startswith(b"sshd: ") and b"[listener]" not in word for word in words)
+
+
+def test_nodes_behind_a_jump_host_share_one_connection_to_it(ways: Ways) -> None:
+    ways.write("Host far far2 far3\n ProxyJump near\nHost far2 far3\n" + ways.place(ways.far))
+
+    with ways.connect("far") as one:
+        alone = sessions(ways.near)
+        with ways.connect("far2") as two, ways.connect("far3") as three:
+            assert sessions(ways.near) == alone
+            for session in (two, three):
+                assert isinstance(session.facts(INSTALLATION), NodeFacts)
+        assert isinstance(one.facts(INSTALLATION), NodeFacts)
+
+    wait_until(lambda: sessions(ways.near) == 0, "the end of the jump host's connection")
+
+
+def test_a_jump_host_that_hung_up_is_asked_again(ways: Ways) -> None:
+    ways.write("Host far\n ProxyJump near")
+
+    with ways.connect() as cut:
+        for pid in ways.near.pids():
+            if Path(f"/proc/{pid}/cmdline").read_bytes().startswith(b"sshd: root"):
+                os.kill(pid, signal.SIGKILL)
+        with pytest.raises(Unreachable):
+            cut.facts(INSTALLATION)
+        ways.works()
+
+
+def test_a_jump_host_that_is_lost_is_waited_for_once(ways: Ways) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as mute:
+        port = mute.getsockname()[1]
+        ways.write(f"Host far*\n ProxyJump near\nHost near\n HostName 127.0.0.1\n Port {port}")
+        started_at_s = time.monotonic()
+
+        def ask(number: int) -> type[Exception]:
+            with pytest.raises(BannerTimeout) as caught:
+                ways.connect(f"far{number}")
+            return caught.type
+
+        found = list(fanout.each(range(12), ask, width=12))
+
+        assert len(found) == 12
+        assert time.monotonic() - started_at_s < 3 * QUICK.banner_s
 
 
 def test_nothing_knows_a_jump_host(ways: Ways) -> None:

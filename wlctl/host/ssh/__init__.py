@@ -13,12 +13,8 @@ if _absent:
     sys.modules["invoke"] = None  # type: ignore[assignment]  # None there means: not to be found
 
 from wlctl.host.ssh.connection import fingerprint  # noqa: E402
-from wlctl.host.ssh.transport import (  # noqa: E402
-    Credentials,
-    SshChannel,
-    SshTransport,
-    scan_host_key,
-)
+from wlctl.host.ssh.transport import SshChannel, SshTransport, scan_host_key  # noqa: E402
+from wlctl.host.ssh.way import Credentials  # noqa: E402
 
 if _absent:
     del sys.modules["invoke"]

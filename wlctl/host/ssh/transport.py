@@ -1,21 +1,17 @@
 """One authenticated connection to a node, over as many hops as it takes, and the shells on it."""
 
 import contextlib
-import itertools
 import time
-from dataclasses import dataclass
 from pathlib import Path
 
 import paramiko
 
-from wlctl.errors import ConnectFailed, ConnectionLost, ConnectTimeout, ShellFailed, Unreachable
-from wlctl.host.ssh import wire
-from wlctl.host.ssh.connection import Connection, Expected, check_host_key, greet, line_of
+from wlctl.errors import ConnectionLost, ShellFailed
+from wlctl.host.ssh.connection import Connection, Expected, line_of
 from wlctl.host.ssh.known_hosts import Known, known
-from wlctl.host.ssh.login import log_in
-from wlctl.host.ssh.route import Hop, Route, route
+from wlctl.host.ssh.route import Route, route
 from wlctl.host.ssh.tokens import caller
-from wlctl.host.ssh.wire import ProxyCommand, Wire
+from wlctl.host.ssh.way import Credentials, Way
 from wlctl.host.transport import ChannelEnded, ChannelSilent, Deadlines
 from wlctl.model.node import Address
 
@@ -25,21 +21,6 @@ READ_BYTES = 64 * 1024
 
 ASKS_PER_SILENCE = 3
 """How often a connection that says nothing is asked whether it lives, before it counts as dead."""
-
-
-@dataclass(frozen=True, slots=True)
-class Credentials:
-    """What this side brings along.
-
-    Attributes:
-        keys: wlctl's own private key files, tried before those of the configuration.
-        configs: ssh's configuration files, the user's before the system's.
-        now_s: The time, for certificates: seconds since the epoch. At 0 none is valid.
-    """
-
-    keys: tuple[Path, ...] = ()
-    configs: tuple[Path, ...] = ()
-    now_s: int = 0
 
 
 class SshChannel:
@@ -126,7 +107,7 @@ class SshTransport:
     def __init__(self, address: Address, *, credentials: Credentials, deadlines: Deadlines) -> None:
         self._command = "sudo -n sh -s " if address.sudo else "sh -s "
         self._deadlines = deadlines
-        self._way = _Way(credentials, deadlines)
+        self._way = Way(credentials, deadlines)
         try:
             way = _route(address, credentials)
             self._where = way.hops[-1].where
@@ -184,7 +165,7 @@ def scan_host_key(
     else:
         said = known(node.key_name, node.known_hosts, uid) if credentials.configs else Known()
         expected = Expected(revoked=said.revoked)
-    with contextlib.closing(_Way(credentials, bounds)) as way:
+    with contextlib.closing(Way(credentials, bounds)) as way:
         return line_of(way.travel(found, expected))
 
 
@@ -196,81 +177,3 @@ def _route(address: Address, credentials: Credentials) -> Route:
         files=credentials.configs,
         caller=caller(),
     )
-
-
-class _Way:
-    """What is held open of the way to a node."""
-
-    def __init__(self, credentials: Credentials, deadlines: Deadlines) -> None:
-        self._credentials = credentials
-        self._deadlines = deadlines
-        self._open = contextlib.ExitStack()
-        self._proxy: ProxyCommand | None = None
-
-    def travel(self, way: Route, last: Expected) -> Connection:
-        """Connect hop by hop; log in at all but the last."""
-        try:
-            stream = self._first(way)
-            for hop, after in itertools.pairwise(way.hops):
-                expected = Expected(known=known(hop.key_name, hop.known_hosts, caller().uid))
-                ssh = self._meet(stream, hop, expected)
-                self.log_in(ssh, hop)
-                stream = self._through(ssh, hop, after)
-            return self._meet(stream, way.hops[-1], last)
-        except Unreachable as failure:
-            if self._proxy is None or not (said := self._proxy.complaint()):
-                raise
-            raise type(failure)(
-                f"{failure.message} (`{way.command}` says: {said[:200]})", hint=failure.hint
-            ) from failure
-
-    def log_in(self, ssh: Connection, hop: Hop) -> None:
-        """Log in at `hop`."""
-        log_in(
-            ssh,
-            hop,
-            self._credentials.keys,
-            auth_s=self._deadlines.auth_s,
-            now_s=self._credentials.now_s,
-        )
-
-    def close(self) -> None:
-        """Let go of all of it, the far end first."""
-        self._open.close()
-
-    def _first(self, way: Route) -> Wire:
-        hop = way.hops[0]
-        stall_s = self._deadlines.silence_s
-        if not way.command:
-            sock = wire.connect(hop.host, hop.port, hop.where, self._deadlines.connect_s)
-            self._open.callback(sock.close)
-            return Wire(sock, stall_s=stall_s)
-        self._proxy = ProxyCommand(way.command)
-        self._open.callback(self._proxy.close)
-        return Wire(self._proxy.socket, stall_s=stall_s)
-
-    def _meet(self, stream: Wire, hop: Hop, expected: Expected) -> Connection:
-        ssh = greet(stream, hop, expected, self._deadlines)
-        self._open.callback(ssh.close)
-        check_host_key(ssh, hop, expected, self._credentials.now_s)
-        return ssh
-
-    def _through(self, ssh: Connection, hop: Hop, after: Hop) -> Wire:
-        """Have `hop` connect to the one after it."""
-        connect_s = self._deadlines.connect_s
-        started_at_s = time.monotonic()
-        try:
-            channel = ssh.open_channel(
-                "direct-tcpip", (after.host, after.port), ("127.0.0.1", 0), timeout=connect_s
-            )
-        except paramiko.ChannelException as error:
-            raise ConnectFailed(
-                f"{hop.where} cannot connect to {after.host}:{after.port}: {error.text}"
-            ) from error
-        except (paramiko.SSHException, OSError, EOFError) as error:
-            if time.monotonic() - started_at_s >= connect_s:
-                raise ConnectTimeout(
-                    f"{after.where} did not answer {hop.where} in {connect_s:g} s"
-                ) from error
-            raise ConnectionLost(f"the connection to {hop.where} ended: {error}") from error
-        return Wire(channel, stall_s=self._deadlines.silence_s)
