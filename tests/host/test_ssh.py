@@ -262,12 +262,14 @@ def test_a_node_that_dies_in_the_middle_is_lost(tmp_path: Path) -> None:
     with sshd_nodes(1) as (node,):
         bench = Bench(node, Deadlines(silence_s=5.0))
         request = bench.request(script("exec sleep 1000"))
-        threading.Timer(0.02, node.kill).start()
+        fate = threading.Timer(0.02, node.kill)
+        fate.start()
 
         with pytest.raises((Indeterminate, ConnectionLost)):
             for _ in range(1000):
                 bench.session.place(request)
         bench.session.close()
+        fate.join()
 
 
 def test_a_large_file_arrives_whole(node: SshdNode) -> None:

@@ -267,7 +267,8 @@ def test_an_upload_to_a_node_that_takes_nothing_is_given_up(node: SshdNode) -> N
     started_at_s = 0.0
 
     with connect(node.address, keys=[node.client_key], nonce=nonce, deadlines=deadlines) as session:
-        threading.Timer(0.1, (node.cgroup / "cgroup.freeze").write_text, ("1",)).start()
+        fate = threading.Timer(0.1, (node.cgroup / "cgroup.freeze").write_text, ("1",))
+        fate.start()
         try:
             started_at_s = time.monotonic()
             with pytest.raises((Unreachable, Indeterminate)):
@@ -276,6 +277,7 @@ def test_an_upload_to_a_node_that_takes_nothing_is_given_up(node: SshdNode) -> N
                     session.receive("0" * 64, size, data)
             took_s = time.monotonic() - started_at_s
         finally:
+            fate.join()
             (node.cgroup / "cgroup.freeze").write_text("0")
 
     assert took_s < 10 * QUICK.silence_s
