@@ -19,7 +19,7 @@ from wlctl.errors import (
     Unreachable,
     WlctlError,
 )
-from wlctl.flows import doctor, measuring, node_changes, node_list, node_view, nodes
+from wlctl.flows import deciding, doctor, measuring, node_changes, node_list, node_view, nodes
 from wlctl.flows.node_changes import Rekeyed, Words
 from wlctl.flows.node_list import Added, Wanted
 from wlctl.flows.nodes import Contact

@@ -9,6 +9,8 @@ import pytest
 
 from tests.host.test_script import PARTS, SHELLS
 from wlctl.host.answer import Answer, parse
+from wlctl.host.probe import read
+from wlctl.model.generation import Containment
 
 NONCE = "ab" * 16
 
@@ -27,7 +29,7 @@ def ask(
     start = prelude[: prelude.index("request() {")]
     start = "\n".join(line for line in start.splitlines() if not line.startswith("PATH="))
     rest = prelude[prelude.index("uptime() {") :]
-    parts = ("codec", "state", "tools", "ask", "runtimes", "hardware", "storage")
+    parts = ("codec", "state", "tools", "ask", "runtimes", "hardware", "storage", "macos")
     program = "\n".join(
         [
             f"{start}\nPATH={path} LC_ALL=C S={state}\n{rest}",
@@ -145,7 +147,7 @@ def programs(tmp_path: Path, scripts: dict[str, str]) -> str:
     return f"{directory}:{PATH}"
 
 
-# Recorded from a machine with two cards; nvidia-smi cannot be had here.
+# In the form that its manual shows: nvidia-smi cannot be had here.
 NVIDIA_SMI = """cat <<'END'
 0, GPU-5a1f0f2e-7d6c-4c53-8c3e-0b8f6c1d2e3f, NVIDIA A100-SXM4-40GB, 40960, 40330, 535.129.03, 8.0
 1, GPU-6b2f0f2e-7d6c-4c53-8c3e-0b8f6c1d2e3f, NVIDIA A100-SXM4-40GB, 40960, 40330, 535.129.03, 8.0
@@ -309,3 +311,64 @@ def test_a_word_travels_as_it_is_and_bounded(
     answer, _ = ask(shell, f'first {tmp_path}/text\nword "$v"\nanswer said "$e"', tmp_path)
 
     assert answer.text("said") == read
+
+
+# In the form that the manuals of macOS and its source show: none of these programs can be had here.
+MACOS = {
+    "sysctl": """case $2 in
+kern.uuid) echo 6B29FC40-CA47-1067-B31D-00DD010662DA ;;
+kern.bootsessionuuid) echo 0E984725-C51C-4BF4-9960-E1C80E27ABA0 ;;
+kern.boottime) echo '{ sec = 1700000000, usec = 123456 } Tue Nov 14 22:13:20 2023' ;;
+hw.memsize) echo 17179869184 ;;
+hw.logicalcpu) echo 8 ;;
+vm.loadavg) echo '{ 1.23 1.05 0.98 }' ;;
+esac""",
+    "sw_vers": "echo 14.5",
+    "uname": "case $1 in -m) echo arm64 ;; -r) echo 23.5.0 ;; esac",
+    "uuidgen": "echo 4B7C0A35-5C5D-4F7B-9E27-1A2B3C4D5E6F",
+    "date": "echo 1700003600",
+    "vm_stat": """cat <<'END'
+Mach Virtual Memory Statistics: (page size of 16384 bytes)
+Pages free:                               10000.
+Pages active:                            250000.
+Pages inactive:                           20000.
+Pages speculative:                         1000.
+Pages throttled:                              0.
+Pages wired down:                        110000.
+Pages purgeable:                           1000.
+END""",
+    "netstat": """cat <<'END'
+Active Internet connections (including servers)
+Proto Recv-Q Send-Q  Local Address          Foreign Address        (state)
+tcp4       0      0  *.22                   *.*                    LISTEN
+tcp6       0      0  *.22                   *.*                    LISTEN
+tcp4       0      0  127.0.0.1.8080         *.*                    LISTEN
+tcp4       0      0  10.0.0.2.51234         1.2.3.4.443            ESTABLISHED
+END""",
+}
+
+
+@each_shell
+def test_a_mac_tells_what_it_is(shell: tuple[str, ...], tmp_path: Path) -> None:
+    path = programs(tmp_path, MACOS)
+    text = f"installation=it WLCTL_NODE_STATE={tmp_path}/mac\nmacos"
+
+    first, _ = ask(shell, text, tmp_path, path=path)
+    facts = read(first)
+    again, _ = ask(shell, text, tmp_path, path=path)
+
+    assert facts.node_id == "4b7c0a355c5d4f7b9e271a2b3c4d5e6f" == again.text("node_id")
+    assert facts.machine_id == "6B29FC40-CA47-1067-B31D-00DD010662DA"
+    assert (facts.uptime_ms, facts.wall_ms) == (3_600_000, 1_700_003_600_500)
+    assert facts.memory_total_bytes == 16 << 30
+    assert facts.memory_available_bytes == 32_000 * 16384
+    assert (facts.cpu_cores, facts.load_average) == (8, 1.23)
+    assert facts.ports_listening == (22, 8080)
+    assert facts.containment is Containment.LEADER_ONLY
+    have = {one.id: one for one in facts.capabilities}
+    assert {"cpu.arch.aarch64", "mem.unified", "os.macos"} <= have.keys()
+    assert have["os.macos"].attrs == {
+        "kernel": "23.5.0",
+        "distribution": "macos",
+        "version": "14.5",
+    }

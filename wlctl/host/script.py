@@ -8,7 +8,7 @@ _DIRECTORY = Path(__file__).parent / "actions"
 _INSTANCE = ("state", "tools", "process", "sheet", "fence", "spec", "end")
 
 _PARTS: dict[str, tuple[str, ...]] = {
-    "facts": ("state", "tools", "ask", "runtimes", "hardware", "storage", "facts"),
+    "facts": ("state", "tools", "ask", "runtimes", "hardware", "storage", "macos", "facts"),
     "offer": ("state", "offer"),
     "receive": ("state", "receive"),
     "place": (*_INSTANCE, "launch", "release", "place"),
