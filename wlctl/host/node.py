@@ -7,8 +7,8 @@ from typing import BinaryIO
 from wlctl.errors import InvalidFile
 from wlctl.host import outcome, probe
 from wlctl.host.answer import Answer
-from wlctl.host.session import Session
 from wlctl.host.transport import CHUNK_BYTES, Deadlines, Operation, Transport
+from wlctl.host.upkeep import Upkeep
 from wlctl.model.actions import (
     Cleaned,
     Launched,
@@ -78,7 +78,7 @@ def connect(
     return NodeSession(way, nonce=nonce, deadlines=bounds, operation=operation)
 
 
-class NodeSession(Session):
+class NodeSession(Upkeep):
     """One node, reached: every method runs one action there.
 
     Each raises `Unreachable` when nothing can have been changed, and those that change something

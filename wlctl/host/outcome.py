@@ -6,6 +6,7 @@ from typing import TypeVar
 
 from wlctl.errors import GarbledAnswer
 from wlctl.host.answer import Answer, Line, number
+from wlctl.host.kept import chain_point, list_name
 from wlctl.model.actions import (
     Cleaned,
     GenerationStatus,
@@ -134,6 +135,8 @@ def status(found: Answer) -> NodeStatus:
             InstanceId(_id(line, 0)): number(_field(line, 1), "departed")
             for line in found.all("departed")
         },
+        revocations=next(map(list_name, found.all("revocations")), None),
+        checkpoint=next(map(chain_point, found.all("checkpoint")), None),
     )
 
 
@@ -196,6 +199,7 @@ def _reading(line: Line) -> Readings:
         uid_left=_optional(said, "left"),
         how=_text(said, "how"),
         exit_status=_optional(said, "exit"),
+        oom_kills=_optional(said, "oom"),
         read_at_ms=_number(said, "at"),
     )
 
@@ -217,6 +221,7 @@ def _generation_status(line: Line) -> GenerationStatus:
         exit_status=_optional(said, "exit"),
         pid=_optional(said, "pid"),
         uid=_optional(said, "uid"),
+        oom_kills=_optional(said, "oom"),
     )
 
 

@@ -5,20 +5,24 @@ from pathlib import Path
 
 _DIRECTORY = Path(__file__).parent / "actions"
 
-_INSTANCE = ("state", "tools", "process", "sheet", "fence", "spec", "end")
+_INSTANCE = ("state", "way", "tools", "process", "sheet", "fence", "spec", "end")
 
 _PARTS: dict[str, tuple[str, ...]] = {
-    "facts": ("state", "tools", "ask", "runtimes", "hardware", "storage", "macos", "facts"),
+    "facts": ("state", "way", "tools", "ask", "runtimes", "hardware", "storage", "macos", "facts"),
     "offer": ("state", "offer"),
     "receive": ("state", "receive"),
-    "place": (*_INSTANCE, "launch", "release", "place"),
-    "start": (*_INSTANCE, "launch", "start"),
+    "place": (*_INSTANCE, "revoked", "cgroups", "launch", "release", "place"),
+    "start": (*_INSTANCE, "revoked", "cgroups", "launch", "start"),
     "stop": (*_INSTANCE, "release", "stop"),
     "settle": (*_INSTANCE, "release", "settle"),
-    "status": ("state", "process", "fence", "status"),
+    "status": ("state", "way", "process", "fence", "revoked", "status"),
     "logs": ("state", "fence", "logs"),
+    "gc": ("state", "process", "gc"),
+    "revoke": ("state", "revoked", "revoke"),
+    "checkpoint": ("state", "checkpoint"),
+    "witness": ("state", "witness"),
     "measure": ("state", "ask", "measure"),
-    "clean": ("state", "tools", "clean"),
+    "clean": ("state", "way", "tools", "clean"),
 }
 """Action to the files it is made of, after the prelude, in this order."""
 

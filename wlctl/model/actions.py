@@ -7,6 +7,7 @@ from enum import StrEnum
 from wlctl.model.facts import FACTS_TTL_MS, Capability, Facts
 from wlctl.model.generation import Containment, Liveliness, Readings
 from wlctl.model.ids import DecisionId, InstallationId, InstanceId, PackageId
+from wlctl.model.upkeep import ChainPoint, ListName
 
 
 class RefusalCode(StrEnum):
@@ -322,7 +323,7 @@ class Launched:
         start_ticks: Field 22 of its stat: with pid and boot id it names one process for ever.
         uid: Of its own, or None where it runs as the login.
         cgroup: The workload's cgroup directory.
-        way: How the cgroup was made: `cgroupfs`.
+        way: How the cgroup was made: `cgroupfs`, `systemd` or `systemd-user`.
         ports: Name to number, as asked.
         unenforced: Limits the package asks for and this node cannot hold it to, e.g. `memory`.
         data_dir: What `WLCTL_DATA_DIR` says.
@@ -379,6 +380,8 @@ class GenerationStatus:
         populated: Whether its cgroup has a process; None when it could not be read.
         exit_status: As a shell counts (above 128: a signal); None while it runs, or unknown.
         pid: Of the leader; None before it was recorded.
+        oom_kills: Processes of it that the kernel killed for want of memory; None where the node
+            does not count them.
     """
 
     number: int
@@ -390,6 +393,7 @@ class GenerationStatus:
     exit_status: int | None
     pid: int | None
     uid: int | None
+    oom_kills: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -419,6 +423,9 @@ class NodeStatus:
 
     Attributes:
         departed: Instances unloaded there on purpose, to the number of the operation that did it.
+        revocations: Which list the node has; None before the first, or when it is damaged: then
+            nothing starts there until it is sent again.
+        checkpoint: The newest that it keeps as a witness; None before the first.
     """
 
     node_id: str
@@ -426,6 +433,8 @@ class NodeStatus:
     uptime_ms: int
     instances: tuple[InstanceStatus, ...]
     departed: Mapping[InstanceId, int]
+    revocations: ListName | None = None
+    checkpoint: ChainPoint | None = None
 
 
 @dataclass(frozen=True, slots=True)

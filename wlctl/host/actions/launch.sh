@@ -153,42 +153,6 @@ port_taken() {
 	return 1
 }
 
-make_cgroups() { # -> c_*: paths and inodes; unenforced: limits that this node cannot hold it to
-	c_inst=$cg/$installation/$iid
-	c_ctl=$c_inst/ctl/g$gen c_limit=$c_inst/limit/g$gen
-	mkdir -p "$c_ctl" "$c_limit" 2>/dev/null 7>&- || {
-		problem="no_cgroup $c_inst cannot be made"
-		return 1
-	}
-	for c_d in "${cg%/*}" "$cg" "$cg/$installation" "$c_inst"; do
-		for c_c in cpu memory pids; do
-			echo "+$c_c" 2>/dev/null >"$c_d/cgroup.subtree_control"
-		done
-	done 2>/dev/null
-	l_pids=$s_pids unenforced=
-	[ "$l_pids" != 0 ] || l_pids=4096
-	set_limit memory memory.max "$s_memory" "$s_memory"
-	set_limit cpu cpu.max "$s_cpu" "$((s_cpu * 100)) 100000"
-	if ! set_limit pids pids.max "$l_pids" "$l_pids"; then
-		# RLIMIT_NPROC holds a uid of its own; a login's counts all that it runs
-		[ "$way_in" != isolated ] || unenforced=${unenforced% pids}
-	fi
-	[ "$s_disk" = 0 ] || unenforced="$unenforced disk"
-	c_is=$(stat -c %i "$c_ctl" "$c_inst/ctl" "$c_limit" "$c_inst/limit" 2>/dev/null 7>&-) || {
-		problem="no_cgroup $c_inst cannot be read"
-		return 1
-	}
-	# shellcheck disable=SC2086 # four numbers
-	set -- $c_is
-	c_inodes="$1 $2 $3 $4"
-}
-set_limit() { # WORD FILE ASKED VALUE
-	[ "$3" != 0 ] || return 0
-	{ echo "$4" >"$c_inst/limit/$2"; } 2>/dev/null && return 0
-	unenforced="$unenforced $1"
-	return 1
-}
-
 prepare_generation() { # everything that must be there, and synced, before anything runs
 	where setsid && l_setsid=$w
 	where setpriv && l_setpriv=$w
@@ -223,7 +187,8 @@ lease -
 ${launch_words}end
 " &&
 		given_words &&
-		put_bytes "$G/record" "gen $gen $boot $containment cgroupfs $uid $c_inodes $l_path .
+		put_bytes "$G/record" "gen $gen $boot $containment $way $uid $c_inodes $l_path .
+above $c_above .
 given$given .
 " &&
 		put "$D/current" "$gen" && made_here "$G/open" "open .$nl" && return 0
@@ -238,7 +203,42 @@ given_words() { # -> given: what was promised of ports, limits and data, for who
 	for l_p in $ports; do given="$given port=${l_p%% *}:${l_p#* }"; done
 	unset IFS
 }
+not_revoked() { # PACKAGE, after read_sheet; a list that cannot be read allows nothing to start
+	set +f
+	set -- "$1" "$S"/*/revoked
+	set -f
+	v_refs="package $1${nl}artifact $sheet$nl"
+	shift
+	IFS=$nl
+	for v_l in $s_files; do
+		v_l=${v_l#* }
+		v_refs="${v_refs}artifact ${v_l%% *}$nl"
+	done
+	unset IFS
+	for v_f in "$@"; do
+		load_revoked "$v_f"
+		case $? in
+		1) continue ;;
+		2)
+			problem="revoked the revocation list $v_f is damaged"
+			return 1
+			;;
+		esac
+		v_hit=$(printf '%s' "$v_refs" | grep -xF -f - "$v_f" 2>/dev/null 7>&-)
+		if [ -n "$v_hit" ]; then
+			problem="revoked ${v_hit%%"$nl"*} is revoked"
+			return 1
+		fi
+	done
+	return 0
+}
 spawn() {
+	if [ "$way" = systemd-user ]; then # only what its manager starts may move to below the unit
+		# shellcheck disable=SC2086 # the words that start the shell
+		timeout -s KILL 20 systemd-run --user --quiet --collect $ish "$G/init.sh" hop "$G" \
+			7>&- </dev/null >>"$G/err" 2>&1
+		return 0
+	fi
 	(
 		trap - HUP PIPE INT TERM
 		# shellcheck disable=SC2086 # the words that start the shell
@@ -251,7 +251,7 @@ launch() { # under the lock; 1 and `problem` when it could not
 	if [ "$containment" = cgroup ] && unshare --user --map-root-user --pid --fork --mount-proc --ipc true 2>/dev/null 7>&-; then
 		way_in=cgroup-ns
 	fi
-	run_root && take_uid && take_ports && launch_env && fill_in && make_cgroups &&
+	not_revoked "$package" && run_root && take_uid && take_ports && launch_env && fill_in && make_cgroups &&
 		prepare_generation || return 1
 	spawn
 }

@@ -15,12 +15,21 @@ request
 instance_paths
 is_number "$gen" || refuse invalid_request 'generation is not a number'
 is_number "$lines" && is_number "$bytes" || refuse invalid_request 'lines and bytes are numbers'
-[ -d "$D" ] || refuse unknown_instance "$iid is not on this node"
-if [ "$gen" = 0 ]; then
-	get "$D/current" || refuse unknown_instance "$iid was never started here"
-	gen=$g
-fi
 log=$D/g$gen/out
+if [ -d "$D" ]; then
+	if [ "$gen" = 0 ]; then
+		get "$D/current" || refuse unknown_instance "$iid was never started here"
+		gen=$g
+	fi
+	log=$D/g$gen/out
+elif [ -d "$I/logs/$iid" ]; then # it was unloaded, and its output is kept for a while
+	if [ "$gen" = 0 ]; then
+		gen=$(find "$I/logs/$iid" -type f -name 'g[1-9]*' | sed 's/.*\/g//' | sort -n | tail -n 1)
+	fi
+	log=$I/logs/$iid/g$gen
+else
+	refuse unknown_instance "$iid is not on this node"
+fi
 [ -f "$log" ] || refuse unknown_instance "generation $gen of $iid has no output here"
 answer log "$gen" "size=$(($(wc -c <"$log")))"
 answer text "$(tail -n "$lines" "$log" | tail -c "$bytes" | od -An -v -tx1 | tr -d ' \n' | sed 's/../%&/g')"

@@ -31,7 +31,7 @@ get_text() { # FILE -> text: as get, without the last line; a table can be long
 	text=
 	[ -e "$1" ] || return 1
 	case $1 in
-	*/uids | */ports) text=$(cat "$1" 2>/dev/null 7>&-) || return 2 ;;
+	*/uids | */ports | */fleet | */checkpoints) text=$(cat "$1" 2>/dev/null 7>&-) || return 2 ;;
 	*)
 		{
 			while IFS= read -r t_l; do text="${text:+$text$nl}$t_l"; done <"$1"

@@ -16,9 +16,12 @@ one_generation() {
 	[ ! -e "$G/closed" ] || closed=yes
 	p=-
 	[ "$r_state" != whole ] || populated "$r_cg/limit/g$gen"
+	o=-
+	[ "$r_state" != whole ] || oom_kills "$r_cg/limit/g$gen"
+	if get "$G/oom"; then o=$g; fi
 	exit_of "$G"
 	answer generation "$iid" "$gen" "closed=$closed" "record=$r_state" "boot=${r_boot:--}" "leader=$l" \
-		"populated=$p" "exit=$x" "pid=${r_leader:--}" "uid=$r_uid"
+		"populated=$p" "exit=$x" "pid=${r_leader:--}" "uid=$r_uid" "oom=$o"
 }
 one_instance() {
 	read_number
@@ -45,6 +48,15 @@ get "$S/node_id" || refuse verify "$S/node_id is not there, or damaged"
 answer node_id "$g"
 answer boot_id "$boot"
 answer uptime_ms "$t"
+load_revoked "$I/revoked"
+case $? in
+0) answer revocations "$v_epoch" "$v_serial" "$v_hash" ;;
+2) answer revocations - ;;
+esac
+if get_text "$I/checkpoints"; then
+	t_l=${text##*"$nl"}
+	answer checkpoint "${t_l% *}"
+fi
 set +f
 set -- "$I/instances"/*/
 departed=

@@ -31,6 +31,12 @@ answer_departed() { # it was unloaded before: say what was read then
 	answer removed yes
 	finish ok
 }
+keep_logs() { # they outlive the instance for a while, where there is room; gc takes them away
+	for gen in $gens; do
+		[ -s "$D/g$gen/out" ] || continue
+		made_dir "$I/logs/$iid" && mv -T "$D/g$gen/out" "$I/logs/$iid/g$gen" 2>/dev/null 7>&-
+	done
+}
 depart() { # remove it: what says so is written first, so that no cut can lose the instance silently
 	relock
 	still_ours || overtaken
@@ -48,6 +54,7 @@ depart() { # remove it: what says so is written first, so that no cut can lose t
 	made_dir "$I/departed" && put_text "$I/departed/$iid" "$number
 $stays
 ${readings%"$nl"}" || unclean resources "$S cannot be written"
+	keep_logs
 	release_instance
 	rm -rf "${D:?}" 7>&- || unclean resources "$D cannot be removed"
 	unlock

@@ -1,0 +1,70 @@
+"""Reads what a node says it keeps for its ledgers, strictly, into the model's values."""
+
+from wlctl.errors import GarbledAnswer
+from wlctl.host.answer import Answer, Line, number
+from wlctl.model.upkeep import (
+    ChainPoint,
+    Checkpoint,
+    Collected,
+    FleetMember,
+    ListName,
+    Witness,
+)
+
+CHECKPOINT_FIELDS = 4
+MEMBER_FIELDS = 6
+
+
+def collected(found: Answer) -> Collected:
+    """Read what was taken away."""
+    return Collected(
+        node_id=found.text("node_id"),
+        files=found.number("files"),
+        size_bytes=found.number("bytes"),
+        logs=found.number("logs"),
+        held_by=tuple(field for line in found.all("held") for field in line.fields),
+    )
+
+
+def witness(found: Answer) -> Witness:
+    """Read what a node keeps of its ledger."""
+    return Witness(
+        node_id=found.text("node_id"),
+        checkpoints=tuple(_checkpoint(line) for line in found.all("checkpoint")),
+        fleet=tuple(_member(line) for line in found.all("member")),
+    )
+
+
+def list_name(line: Line) -> ListName | None:
+    """Read which revocation list a node has; None when it is damaged."""
+    if line.fields == ("-",):
+        return None
+    epoch, serial, sha256 = _three(line)
+    return ListName(epoch, serial, sha256)
+
+
+def chain_point(line: Line) -> ChainPoint:
+    """Read which event of the chain a node has as its newest."""
+    epoch, seq, sha256 = _three(line)
+    return ChainPoint(epoch, seq, sha256)
+
+
+def _three(line: Line) -> tuple[int, int, str]:
+    if len(line.fields) < CHECKPOINT_FIELDS - 1:
+        raise GarbledAnswer(f"`{line.key}` says too little")
+    epoch, serial, sha256 = line.fields[:3]
+    return number(epoch, line.key), number(serial, line.key), sha256
+
+
+def _checkpoint(line: Line) -> Checkpoint:
+    if len(line.fields) != CHECKPOINT_FIELDS:
+        raise GarbledAnswer("a checkpoint says too little")
+    return Checkpoint(chain_point(line), line.fields[3])
+
+
+def _member(line: Line) -> FleetMember:
+    fields = line.fields[0].split("\n") if line.fields else []
+    if len(fields) != MEMBER_FIELDS:
+        raise GarbledAnswer("a member of the fleet says too little")
+    name, node_id, user, host, port, host_key = fields
+    return FleetMember(name, node_id, user, host, number(port, "member"), host_key)

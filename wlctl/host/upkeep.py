@@ -1,0 +1,92 @@
+"""What a node keeps for its ledgers and what is taken away there: one method per action."""
+
+from collections.abc import Sequence
+
+from wlctl.host import kept
+from wlctl.host.session import Session
+from wlctl.model.actions import Refused
+from wlctl.model.ids import InstallationId
+from wlctl.model.upkeep import (
+    Checkpoint,
+    Collected,
+    FleetMember,
+    RevocationList,
+    Witness,
+)
+
+COLLECT_AGE_MIN = 60
+"""A store file that was brought or offered within so many minutes may be about to be placed."""
+
+LOG_KEEP_MIN = 7 * 24 * 60
+
+WITNESS_MAX_BYTES = 16 << 20
+
+
+class Upkeep(Session):
+    """The actions that run nothing."""
+
+    def collect(
+        self,
+        installation: InstallationId,
+        *,
+        age_min: int = COLLECT_AGE_MIN,
+        log_keep_min: int = LOG_KEEP_MIN,
+    ) -> Collected | Refused:
+        """Take away store files that nothing may still run, and this installation's old logs."""
+        found = self._run(
+            "gc",
+            ("installation", installation),
+            ("age_min", str(age_min)),
+            ("keep_min", str(log_keep_min)),
+            mutates=True,
+        )
+        return found if isinstance(found, Refused) else self._told(kept.collected, found)
+
+    def revoke(self, revoked: RevocationList) -> Refused | None:
+        """Add to what is never started there again; a list that lacks something removes nothing."""
+        found = self._run(
+            "revoke",
+            ("installation", revoked.installation),
+            ("epoch", str(revoked.name.epoch)),
+            ("serial", str(revoked.name.serial)),
+            ("hash", revoked.name.sha256),
+            *(("package", package) for package in revoked.packages),
+            *(("artifact", artifact) for artifact in revoked.artifacts),
+            mutates=True,
+        )
+        return found if isinstance(found, Refused) else None
+
+    def checkpoint(
+        self,
+        installation: InstallationId,
+        checkpoint: Checkpoint,
+        fleet: Sequence[FleetMember] = (),
+    ) -> Refused | None:
+        """Leave a checkpoint; a node that has a newer one, or another of that place, refuses.
+
+        Args:
+            fleet: Kept in place of the one before; none leaves that.
+        """
+        found = self._run(
+            "checkpoint",
+            ("installation", installation),
+            ("epoch", str(checkpoint.at.epoch)),
+            ("seq", str(checkpoint.at.seq)),
+            ("hash", checkpoint.at.sha256),
+            ("note", checkpoint.note),
+            *(("member", _member_text(member)) for member in fleet),
+            mutates=True,
+        )
+        return found if isinstance(found, Refused) else None
+
+    def witness(self, installation: InstallationId) -> Witness | Refused:
+        """Read back everything that was left by `checkpoint`."""
+        found = self._run(
+            "witness", ("installation", installation), answer_max_bytes=WITNESS_MAX_BYTES
+        )
+        return found if isinstance(found, Refused) else kept.witness(found)
+
+
+def _member_text(member: FleetMember) -> str:
+    words = (member.name, member.node_id, member.user, member.host, str(member.port))
+    return "\n".join((*words, member.host_key))
