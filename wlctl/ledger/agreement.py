@@ -203,8 +203,9 @@ def _nodes(tx: ReadTx) -> Check:
     def added(told: Mapping[str, Any]) -> dict[str, object]:
         same = ("transport", "host", "port", "host_key", "node_id", "tier")
         columns: dict[str, object] = {column: told[column] for column in same}
-        fresh = {"liveness": "alive", "removed": False, "cordoned": False}
-        return {"name": told["node"], "login": told["user"], **columns, **fresh}
+        columns |= {"liveness": "alive", "removed": False}
+        columns |= {"cordoned": False, "cordoned_until_ms": None}
+        return {"name": told["node"], "login": told["user"], **columns}
 
     def lived(told: Mapping[str, Any]) -> dict[str, object]:
         return {"name": told["node"], "liveness": told["to"]}
