@@ -154,7 +154,10 @@ class Odd:
             id="the answer to somebody else",
         ),
         pytest.param(
-            f"{ANSWER} printf '\\377\\nend %s ok\\n' \"$3\"", READ, GarbledAnswer, id="no ASCII"
+            f"{ANSWER} printf '\\377\\nend %s ok\\n' \"$3\"; sleep 1",
+            READ,
+            GarbledAnswer,
+            id="no ASCII",
         ),
     ],
 )

@@ -21,6 +21,7 @@ from wlctl.errors import (
     BannerTimeout,
     CertificateExpired,
     ConnectFailed,
+    ConnectionLost,
     ConnectTimeout,
     HostKeyChanged,
     HostKeyRevoked,
@@ -236,7 +237,7 @@ def test_a_jump_host_that_hung_up_is_asked_again(ways: Ways) -> None:
         for pid in ways.near.pids():
             if Path(f"/proc/{pid}/cmdline").read_bytes().startswith(b"sshd: root"):
                 os.kill(pid, signal.SIGKILL)
-        with pytest.raises(Unreachable):
+        with pytest.raises(ConnectionLost):
             cut.facts(INSTALLATION)
         ways.works()
 

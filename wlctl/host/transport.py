@@ -90,6 +90,10 @@ class ChannelEnded(Exception):
     """The other side closed, or the connection broke."""
 
 
+class ChannelBroken(ChannelEnded):
+    """The connection is gone; whatever ran, it was not that which ended the channel."""
+
+
 class ChannelSilent(Exception):
     """Nothing could be read or written within the time given."""
 
@@ -243,6 +247,7 @@ class _Talk:
         self._nonce = nonce
         self._clock = clock
         self._rest = bytearray()
+        self._broken = False
 
     def wait_ready(self) -> None:
         """Send the text and wait until the action runs; noise before its first word is dropped."""
@@ -290,6 +295,8 @@ class _Talk:
             raise self._no_action(b"") from failure
 
     def _no_action(self, seen: bytes) -> Unreachable:
+        if self._broken:
+            return ConnectionLost("the connection broke before an action ran")
         said = self.channel.complaint() or seen.decode("utf-8", errors="replace")
         said = " ".join(said.split())[:200] or "it ended without a word"
         if "sudo:" in said:
@@ -303,7 +310,8 @@ class _Talk:
         for start in range(0, len(data), CHUNK_BYTES):
             try:
                 self.channel.send(data[start : start + CHUNK_BYTES], self._clock.patience_s())
-            except ChannelEnded:
+            except ChannelEnded as end:
+                self._broken = isinstance(end, ChannelBroken)
                 raise ConnectionLost("the connection ended while it was written to") from None
             except ChannelSilent:
                 raise self._clock.too_late("took no data") from None
@@ -311,7 +319,8 @@ class _Talk:
     def _receive(self) -> bytes:
         try:
             return self.channel.receive(self._clock.patience_s())
-        except ChannelEnded:
+        except ChannelEnded as end:
+            self._broken = isinstance(end, ChannelBroken)
             raise ConnectionLost("the connection ended before the answer did") from None
         except ChannelSilent:
             raise self._clock.too_late("said nothing") from None

@@ -12,12 +12,15 @@ from wlctl.host.ssh.known_hosts import Known, known
 from wlctl.host.ssh.route import Route, route
 from wlctl.host.ssh.tokens import caller
 from wlctl.host.ssh.way import Credentials, Way
-from wlctl.host.transport import ChannelEnded, ChannelSilent, Deadlines
+from wlctl.host.transport import ChannelBroken, ChannelEnded, ChannelSilent, Deadlines
 from wlctl.model.node import Address
 
 COMPLAINT_MAX_BYTES = 4096
 
 READ_BYTES = 64 * 1024
+
+SETTLE_S = 0.1
+"""How long a connection may take to be seen as gone, once its channel is."""
 
 ASKS_PER_SILENCE = 3
 """How often a connection that says nothing is asked whether it lives, before it counts as dead."""
@@ -46,9 +49,9 @@ class SshChannel:
             except TimeoutError:
                 raise ChannelSilent from None
             except (OSError, EOFError, paramiko.SSHException):
-                raise ChannelEnded from None
+                raise self._ended() from None
             if sent == 0:
-                raise ChannelEnded
+                raise self._ended()
             rest = rest[sent:]
 
     def receive(self, timeout_s: float) -> bytes:
@@ -65,18 +68,26 @@ class SshChannel:
                 self._ask_alive()
                 continue
             except (EOFError, OSError, paramiko.SSHException):
-                raise ChannelEnded from None
+                raise self._ended() from None
             if not got:
-                raise ChannelEnded
+                raise self._ended()
             return got
+
+    def _ended(self) -> ChannelEnded:
+        """Say whether the command ended, or all of the connection."""
+        if not self._channel.eof_received:
+            self._ssh.join(SETTLE_S)  # paramiko lets go of its channels first
+            if not self._ssh.is_alive():
+                return ChannelBroken()
+        return ChannelEnded()
 
     def _ask_alive(self) -> None:
         if time.monotonic() - self._ssh.heard_at_s > self._dead_after_s:
-            raise ChannelEnded
+            raise ChannelBroken
         try:
             self._ssh.ask_alive()
         except (EOFError, OSError, paramiko.SSHException):
-            raise ChannelEnded from None
+            raise ChannelBroken from None
 
     def complaint(self) -> str:
         """Return the beginning of the error stream."""
