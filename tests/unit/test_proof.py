@@ -186,6 +186,7 @@ ANY = st.builds(
     cgroup_inode=st.none(),
     uid=st.sampled_from([None, 61184]),
     uid_left=st.sampled_from([None, 0, 3]),
+    uid_shared=st.booleans(),
     how=st.just(""),
     exit_status=st.none(),
     read_at_ms=st.just(0),
@@ -201,7 +202,7 @@ def test_nothing_seen_alive_is_ever_proven(
     if isinstance(proof, Proven) and readings.boot_id == readings.recorded_boot_id:
         assert readings.closed
         assert Liveliness.ALIVE not in {readings.leader, readings.init}
-        assert not readings.uid_left
+        assert not readings.uid_left or (readings.uid_shared and readings.launched)
     if not readings.closed:
         assert isinstance(proof, Unproven)
 
@@ -222,12 +223,40 @@ def test_a_proof_changes_with_each_single_reading_that_matters() -> None:
         "uid_left": (None, 1),
         "launched": (False,),
     }
-    informative = {"generation", "cgroup_inode", "how", "exit_status", "read_at_ms"}
-    assert {field.name for field in fields(Readings)} == other.keys() | informative
+    informative = {"generation", "cgroup_inode", "how", "exit_status", "read_at_ms", "oom_kills"}
+    eased = {"uid_shared"}
+    assert {field.name for field in fields(Readings)} == other.keys() | informative | eased
 
     for name, values in other.items():
         proofs = [judge(replace(GONE, **{name: value})) for value in values]  # type: ignore[arg-type]  # its field
         assert any(not isinstance(proof, Proven) for proof in proofs), name
+
+
+def test_what_a_shared_login_runs_beside_is_not_counted_and_a_uid_of_its_own_is() -> None:
+    left = replace(GONE, uid_left=2)
+
+    assert isinstance(judge(left), Disproven)
+    assert isinstance(judge(replace(left, uid_shared=True)), Proven)
+    assert isinstance(judge(replace(left, uid_shared=True, uid_left=None)), Unproven)
+    still = replace(left, uid_shared=True, init=Liveliness.ALIVE)
+    assert isinstance(judge(still), Disproven)
+
+
+@pytest.mark.parametrize("field", ["leader", "init"])
+def test_a_process_without_a_launch_record_is_never_proven_gone(field: str) -> None:
+    never = replace(
+        GONE,
+        launched=False,
+        leader=Liveliness.NONE,
+        init=Liveliness.NONE,
+        ctl=CgroupEnd.NONE,
+        limit=CgroupEnd.NONE,
+        uid=None,
+        uid_left=None,
+    )
+
+    assert isinstance(judge(never), Proven)
+    assert isinstance(judge(replace(never, **{field: Liveliness.ALIVE})), Unproven)  # type: ignore[arg-type]  # its field
 
 
 def test_both_sides_of_every_life_are_judged() -> None:

@@ -197,6 +197,7 @@ def _reading(line: Line) -> Readings:
         cgroup_inode=_optional(said, "inode"),
         uid=_optional(said, "uid"),
         uid_left=_optional(said, "left"),
+        uid_shared=_flag(said, "shared"),
         how=_text(said, "how"),
         exit_status=_optional(said, "exit"),
         oom_kills=_optional(said, "oom"),

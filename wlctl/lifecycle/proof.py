@@ -11,7 +11,7 @@ from wlctl.model.generation import (
     Unproven,
 )
 
-_ENDED = frozenset({CgroupEnd.REMOVED, CgroupEnd.MISSING})
+_ENDED = frozenset({CgroupEnd.REMOVED, CgroupEnd.MISSING, CgroupEnd.UNIT_GONE})
 
 
 def judge(
@@ -23,7 +23,8 @@ def judge(
     """Answer whether no process of the generation is left and none can come.
 
     Under the boot it was launched in it is proven by all of: closed, leader gone, init gone where
-    there is one, both recorded cgroups taken away, and no process of its uid where it has its own.
+    there is one, both recorded cgroups taken away, and no process of its uid where it has its own
+    (a login that the package names may run other things, which are not counted).
     Under another boot it is proven when that boot began after the last reading under the old one;
     otherwise two machines may answer under one key. A generation that was closed before any launch
     was recorded never ran. Whatever is not known is not proof.
@@ -52,6 +53,8 @@ def judge(
 def _never_launched(readings: Readings) -> Proof:
     if {readings.ctl, readings.limit} != {CgroupEnd.NONE}:
         return Unproven(readings, "it has a cgroup and no launch record")
+    if {readings.leader, readings.init} != {Liveliness.NONE} or readings.uid_left:
+        return Unproven(readings, "it has a process and no launch record")
     return Proven(readings, "closed before it was ever launched")
 
 
@@ -75,7 +78,7 @@ def _alive(readings: Readings) -> str:
         return "its leader is alive"
     if readings.init is Liveliness.ALIVE:
         return "the init of its namespace is alive"
-    if readings.uid is not None and readings.uid_left:
+    if readings.uid is not None and readings.uid_left and not readings.uid_shared:
         return f"{readings.uid_left} processes of its uid {readings.uid} are left"
     if CgroupEnd.OCCUPIED in {readings.ctl, readings.limit}:
         return "its cgroup still holds a process"

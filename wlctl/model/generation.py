@@ -37,6 +37,8 @@ class CgroupEnd(StrEnum):
     """Not there, read on a cgroup2 mount below a parent with the recorded inode."""
     MISSING_UNKNOWN = "missing-unknown"
     """Not there, and the parent is not the recorded one either."""
+    UNIT_GONE = "unit-gone"
+    """Not there, and systemd has taken away the unit that it was below, or made it anew."""
     OCCUPIED = "occupied"
     """Still there when the bound ran out."""
     FOREIGN = "foreign"
@@ -60,9 +62,12 @@ class Readings:
         limit: The cgroup of the workload.
         uid: The uid of its own, or None where it runs under the login's.
         uid_left: Processes of that uid seen after the kill; None when not scanned.
+        uid_shared: The uid is a login's that may run other things: what is left of it says nothing.
         how: exited, stopped, killed, or empty when nothing ran.
         exit_status: As a shell counts (above 128: a signal); None when not known.
         read_at_ms: The node's uptime at the reading, milliseconds.
+        oom_kills: Processes of it that the kernel killed for want of memory; None where the node
+            does not count them.
     """
 
     generation: int
@@ -82,6 +87,8 @@ class Readings:
     how: str
     exit_status: int | None
     read_at_ms: int
+    oom_kills: int | None = None
+    uid_shared: bool = False
 
 
 @dataclass(frozen=True, slots=True)

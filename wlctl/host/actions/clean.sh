@@ -64,7 +64,10 @@ done
 set -f
 for c_d in $others; do answer kept "$c_d"; done
 if [ -z "$others" ]; then
-	if [ -n "$cg" ]; then removed_cgroup "$cg"; fi
+	if [ -n "$cg" ]; then
+		removed_cgroup "$cg"
+		drop_unit
+	fi
 	removed "$S"
 fi
 finish ok

@@ -77,12 +77,21 @@ rmdir_below() { # DIR: depth first, itself last
 	set -f
 	rmdir "$1" 2>/dev/null 7>&-
 }
-end_cgroup() { # DIR INODE PARENT_INODE -> c: removed, missing, missing-unknown, occupied or foreign
+unit_gone() { # read on the same tree as at launch; no cgroup is renamed, or removed with a process in it
+	case $r_way in systemd | systemd-user) ;; *) return 1 ;; esac
+	c_unit=${r_cg%/*/*}
+	inode "${c_unit%/*/*}"
+	[ -n "$r_unit" ] && [ "$i" = "$r_up" ] && [ -e "${c_unit%/*/*}/cgroup.controllers" ] || return 1
+	inode "$c_unit"
+	[ "$i" != "$r_unit" ]
+}
+end_cgroup() { # DIR INODE PARENT_INODE -> c: removed, missing, unit-gone, missing-unknown, occupied or foreign
 	if [ ! -d "$1" ]; then
 		inode "${1%/*}"
 		c='missing-unknown'
 		# only cgroup v2 has this file, and a parent with its recorded inode is the recorded parent
 		if [ "$i" = "$3" ] && [ -e "${1%/*}/cgroup.events" ]; then c=missing; fi
+		if [ "$c" != missing ] && unit_gone; then c=unit-gone; fi
 		return 0
 	fi
 	inode "$1"
@@ -156,10 +165,12 @@ end_generation() { # DEADLINE: after close_generation and ask_leader; -> how, an
 	read_end
 }
 end_cgroups() { # -> e_ctl, e_limit; ctl first: processes only ever move from there to limit
-	e_ctl=none e_limit=none
+	e_ctl=none e_limit=none o=-
 	if [ "$r_state" = whole ]; then
 		end_cgroup "$r_cg/ctl/g$gen" "$r_ctl" "$r_ctl_up"
 		e_ctl=$c
+		oom_kills "$r_cg/limit/g$gen"
+		case $o in - | 0) ;; *) made_here "$G/oom" "$o .$nl" ;; esac # the count goes with the cgroup
 		end_cgroup "$r_cg/limit/g$gen" "$r_limit" "$r_limit_up"
 		e_limit=$c
 		return 0
@@ -183,21 +194,23 @@ read_end() { # -> e_leader, e_init, left, x, t
 		e_init=$l
 		if [ "$r_uid" != - ]; then uid_left "$r_uid"; fi
 		# what was killed a moment ago may not have gone yet
-		case "$e_leader $e_init $left" in *alive* | *' '[1-9]*) ;; *) break ;; esac
+		case "$e_leader $e_init $r_shared$left" in *alive* | *' no'[1-9]*) ;; *) break ;; esac
 		uptime
 		[ "$t" -lt "$z_end" ] || break
 		nap
 	done
 	exit_of "$G"
+	e_oom=${o:--}
+	if get "$G/oom"; then e_oom=$g; fi
 	uptime
 }
 is_clean() { # whether these readings leave nothing; what is released for it is only this directory
 	case "$r_state $r_boot" in
 	"whole $boot")
-		case $e_ctl in removed | missing) ;; *) return 1 ;; esac
-		case $e_limit in removed | missing) ;; *) return 1 ;; esac
+		case $e_ctl in removed | missing | unit-gone) ;; *) return 1 ;; esac
+		case $e_limit in removed | missing | unit-gone) ;; *) return 1 ;; esac
 		case $e_leader$e_init in *alive* | *unknown*) return 1 ;; esac
-		[ "$r_uid" = - ] || [ "$left" = 0 ]
+		case $r_uid:$r_shared$left in -:* | *:no0 | *:yes[0-9]*) ;; *) return 1 ;; esac
 		;;
 	'none '*) [ "$e_ctl$e_limit" = nonenone ] ;;
 	# of another boot of this machine nothing runs here; whether it was this machine is not for us to say
@@ -210,7 +223,8 @@ answer_end() {
 	[ ! -e "$G/closed" ] || e_closed=yes
 	reading="generation $gen closed=$e_closed record=$r_state boot=$boot recorded_boot=${r_boot:--}"
 	reading="$reading containment=${r_containment:--} leader=$e_leader init=$e_init ctl=$e_ctl"
-	reading="$reading limit=$e_limit inode=${r_limit:--} uid=$r_uid left=$left how=${how:--} exit=$x at=$t"
+	reading="$reading limit=$e_limit inode=${r_limit:--} uid=$r_uid shared=$r_shared left=$left how=${how:--} exit=$x"
+	reading="$reading oom=$e_oom at=$t"
 	answer "$reading"
 }
 end_all() { # GENERATIONS GRACE_MS SIGNAL -> clean, readings: all of them, side by side

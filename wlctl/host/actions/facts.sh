@@ -145,8 +145,8 @@ ids
 answer containment "$containment"
 enc "$cg"
 answer cgroup_root "$e"
-answer cgroup_way cgroupfs
+answer cgroup_way "$way"
 # above our own root: what is enabled there is for the launch to say
-if [ -n "$cg" ] && first "${cg%/*}/cgroup.controllers"; then answer controllers "$v"; fi
+if [ -n "$cg" ] && first "$cg_up/cgroup.controllers"; then answer controllers "$v"; fi
 for f_t in $missing; do answer missing "$f_t"; done
 finish ok

@@ -1,5 +1,6 @@
 # shellcheck shell=sh
 # init.sh MODE DIR: what runs a generation and stays with it, in these modes:
+#   hop     is started by systemd: leaves its unit for the cgroup, and goes on as enter
 #   enter   joins the cgroup, then the namespaces
 #   init    is PID 1 of the generation: when the leader is gone it ends, and the kernel ends the rest
 #   waiter  starts the leader, recorded before its first instruction, and writes how it ended
@@ -9,7 +10,7 @@
 set -fu
 umask 077
 mode=$1 G=$2
-ctl='' limit='' containment='' uid='' nproc='' tick='' ish='' private='' setsid='' setpriv='' unshare=''
+ctl='' limit='' containment='' uid='' gid='' groups='' caps='' nproc='' tick='' ish='' private='' setsid='' setpriv='' unshare=''
 cd "$G" || exit 125
 load() { # the launch file: header, then variables and arguments in order
 	l_whole=no
@@ -24,6 +25,9 @@ load() { # the launch file: header, then variables and arguments in order
 		limit) limit=$d ;;
 		containment) containment=$d ;;
 		uid) uid=$d ;;
+		gid) gid=$d ;;
+		groups) groups=$d ;;
+		caps) caps=$d ;;
 		nproc) nproc=$d ;;
 		tick) tick=$d ;;
 		ish) ish=$d ;;
@@ -52,6 +56,11 @@ ended() { # STATUS: over a line made at launch, so that neither a full disk nor 
 	printf '%-62s.\n' "exit $1 ${t#"${t%%[!0]*}"}" 1<>./exit
 }
 
+hop() {
+	echo 0 2>/dev/null >"$ctl/cgroup.procs" || exit 125
+	# shellcheck disable=SC2086 # the words that start the shell
+	exec "$setsid" -f env -i PATH="$PATH" LC_ALL=C $ish "$G/init.sh" enter "$G" </dev/null >>err 2>&1
+}
 enter() {
 	# A generation that was closed has lost its cgroup: this is the last fence before it runs.
 	echo 0 2>/dev/null >"$ctl/cgroup.procs" || exit 125
@@ -59,7 +68,7 @@ enter() {
 	exec 9</proc 8<>fifo
 	# shellcheck disable=SC2086 # the words that start the shell
 	case $containment in
-	isolated) exec "$unshare" --pid --fork --mount-proc --ipc $ish "$G/init.sh" init "$G" ;;
+	isolated | cgroup-pid) exec "$unshare" --pid --fork --mount-proc --ipc $ish "$G/init.sh" init "$G" ;;
 	cgroup-ns) exec "$unshare" --user --map-root-user --pid --fork --mount-proc --ipc $ish "$G/init.sh" init "$G" ;;
 	*) exec $ish "$G/init.sh" waiter "$G" ;;
 	esac
@@ -133,13 +142,19 @@ wait_for_leader() {
 		{
 			ulimit -c 0
 			ulimit -n 4096
-			ulimit -u "$nproc" || ulimit -p "$nproc"
+			[ "$nproc" = 0 ] || ulimit -u "$nproc" || ulimit -p "$nproc"
 		} 2>/dev/null
 		exec 8>&- 9>&- </dev/null >>../out 2>&1
 		case $containment in
-		isolated)
-			exec "$setsid" "$setpriv" --reuid="$uid" --regid="$uid" --clear-groups --no-new-privs \
-				--bounding-set=-all --inh-caps=-all env -i "$@"
+		isolated | cgroup-pid)
+			set -- --no-new-privs env -i "$@"
+			if [ "$caps" = - ]; then
+				set -- --bounding-set=-all --inh-caps=-all "$@"
+			else
+				set -- --bounding-set="-all$caps" --inh-caps="-all$caps" --ambient-caps="-all$caps" "$@"
+			fi
+			if [ "$groups" = - ]; then set -- --clear-groups "$@"; else set -- --groups="$groups" "$@"; fi
+			exec "$setsid" "$setpriv" --reuid="$uid" --regid="$gid" "$@"
 			;;
 		cgroup-ns)
 			exec "$setsid" "$setpriv" --reuid=0 --regid=0 --keep-groups --no-new-privs \
@@ -149,13 +164,14 @@ wait_for_leader() {
 		esac
 	)
 	ended "$?"
-	case $containment in isolated | cgroup-ns) echo x >&8 ;; esac
+	case $containment in isolated | cgroup-pid | cgroup-ns) echo x >&8 ;; esac
 }
 
 load
 # PID 1 ends everything it can reach: it must be the first of a namespace of its own.
 case $mode in init | resume) [ "$$" = 1 ] || exit 125 ;; esac
 case $mode in
+hop) hop ;;
 enter) enter ;;
 init)
 	start_waiter

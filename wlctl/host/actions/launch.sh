@@ -14,7 +14,7 @@ blank_exit="                                                              .$nl" 
 launch_env() { # -> run_dir, data_dir, vars: what the process is given
 	if [ "$s_data" = keep ]; then data_dir=$D/data; else data_dir=$G/data; fi
 	tmp_dir=$G/tmp private=no
-	case $way_in in isolated | cgroup-ns)
+	case $way_in in isolated | cgroup-pid | cgroup-ns)
 		# a state directory below a shared place would be covered by the private one
 		case $S/ in /tmp/* | /var/tmp/* | /dev/shm/* | /run/lock/*) ;; *) private=yes tmp_dir=/tmp ;; esac
 		;;
@@ -165,15 +165,23 @@ prepare_generation() { # everything that must be there, and synced, before anyth
 	l_ish=$e
 	enc "$c_inst"
 	l_path=$e
+	l_uid=$uid
+	if [ "$l_shared" = yes ]; then
+		l_uid=user:$uid l_pids=0 # a login's own count is not the instance's
+		[ "$uid" != 0 ] || l_uid=-
+	fi
 	{
 		made_dir "$run/$short" && mkdir -p "$G/tmp" "$run_dir" "$data_dir" &&
-			{ [ "$uid" = - ] || chown "$uid:$uid" "$G/tmp" "$run_dir" "$data_dir"; } &&
+			{ [ "$uid" = - ] || chown "$uid:$gid" "$G/tmp" "$run_dir" "$data_dir"; } &&
 			ln -sfn "g$gen" "$run/$short/current" && mkfifo -m 600 "$G/fifo"
 	} 2>/dev/null 7>&- &&
 		made_here "$G/exit" "$blank_exit" && made_here "$G/out" '' &&
 		made_here "$G/init.sh" "$INIT" &&
 		made_here "$G/launch" "containment $way_in
 uid $uid
+gid $gid
+groups $l_groups
+caps $l_caps
 ctl $l_ctl
 limit $l_limit
 nproc $l_pids
@@ -187,7 +195,7 @@ lease -
 ${launch_words}end
 " &&
 		given_words &&
-		put_bytes "$G/record" "gen $gen $boot $containment $way $uid $c_inodes $l_path .
+		put_bytes "$G/record" "gen $gen $boot $containment $way $l_uid $c_inodes $l_path .
 above $c_above .
 given$given .
 " &&
@@ -251,7 +259,7 @@ launch() { # under the lock; 1 and `problem` when it could not
 	if [ "$containment" = cgroup ] && unshare --user --map-root-user --pid --fork --mount-proc --ipc true 2>/dev/null 7>&-; then
 		way_in=cgroup-ns
 	fi
-	not_revoked "$package" && run_root && take_uid && take_ports && launch_env && fill_in && make_cgroups &&
+	not_revoked "$package" && run_root && choose_user && take_ports && launch_env && fill_in && make_cgroups &&
 		prepare_generation || return 1
 	spawn
 }

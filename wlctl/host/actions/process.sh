@@ -26,8 +26,9 @@ populated() { # DIR -> p: 0, 1, or - when it cannot be read
 	} 2>/dev/null
 }
 load_record() { # GENERATION_DIR -> r_*: r_state is none, torn or whole
-	r_state=none r_boot='' r_containment='' r_way='' r_uid=- r_cg='' r_ctl='' r_ctl_up='' r_limit=''
+	r_state=none r_boot='' r_containment='' r_way='' r_uid=- r_shared=no r_cg='' r_ctl='' r_ctl_up='' r_limit=''
 	r_limit_up='' r_init='' r_init_start='' r_leader='' r_leader_start='' r_given=''
+	r_up='' r_unit=''
 	[ -e "$1/record" ] || return 0
 	r_state=torn
 	{
@@ -40,11 +41,13 @@ load_record() { # GENERATION_DIR -> r_*: r_state is none, torn or whole
 				[ "$#" = 13 ] && dec "${12}" || continue
 				r_boot=$4 r_containment=$5 r_way=$6 r_uid=$7 r_ctl=$8 r_ctl_up=$9
 				r_limit=${10} r_limit_up=${11} r_cg=$d r_state=whole
+				case $r_uid in user:*) r_shared=yes r_uid=${r_uid#user:} ;; esac
 				;;
 			given)
 				r_given=${r_l#given}
 				r_given=${r_given% .}
 				;;
+			above) r_up=$3 r_unit=$4 ;;
 			init) r_init=$3 r_init_start=$4 ;;
 			leader) r_leader=$3 r_leader_start=$4 ;;
 			esac

@@ -13,11 +13,15 @@ is_variable() {
 	case $1 in '' | [0-9]* | *[!A-Za-z0-9_]*) return 1 ;; esac
 	[ "${#1}" -le 128 ]
 }
+is_login() {
+	case $1 in '' | [!A-Za-z_]* | *[!A-Za-z0-9_.-]*) return 1 ;; esac
+	[ "${#1}" -le 32 ]
+}
 bad_sheet() { problem="verify the launch sheet says what is not understood: $1"; }
 
 read_sheet() { # SHA256 -> s_*; on failure `problem` is a code and a text
 	s_kind='' s_args=none s_command='' s_env='' s_allow='' s_ports='' s_data=drop s_signal=TERM
-	s_grace=10000 s_cpu=0 s_memory=0 s_pids=0 s_disk=0 s_files='' s_first=yes s_whole=no
+	s_grace=10000 s_cpu=0 s_memory=0 s_pids=0 s_disk=0 s_files='' s_user='' s_groups='' s_caps='' s_first=yes s_whole=no
 	problem=
 	if [ ! -f "$S/store/$1" ]; then
 		problem="fetch the launch sheet is not in the node's store"
@@ -75,9 +79,18 @@ sheet_line() { # KEY VALUE: the value still encoded
 		dec "$2" && is_variable "${d%\*}" || bad_sheet "env_allow $2"
 		s_allow="$s_allow$d$nl"
 		;;
-	user) problem="no_user a user of the package's choice ($2) cannot be given by this version" ;;
-	group) problem="no_user supplementary groups ($2) cannot be given by this version" ;;
-	capability) problem="governance capabilities ($2) cannot be given by this version" ;;
+	user)
+		is_login "$2" || bad_sheet "user $2"
+		s_user=$2
+		;;
+	group)
+		is_login "$2" || bad_sheet "group $2"
+		s_groups="$s_groups $2"
+		;;
+	capability)
+		is_variable "$2" || bad_sheet "capability $2"
+		s_caps="$s_caps $2"
+		;;
 	secret) problem="secret_unavailable secrets ($2) cannot be given by this version" ;;
 	health_*) problem='runtime health checks cannot be run by this version' ;;
 	port)

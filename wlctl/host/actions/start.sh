@@ -34,6 +34,7 @@ G=$D/g$gen
 state_dir || refuse resources "$S cannot be written"
 mounts
 refuse_network_state
+refuse_no_linger
 tools
 [ -z "$missing" ] || refuse runtime "the node lacks what wlctl needs: $missing"
 [ "$containment" != leader-only ] || refuse no_cgroup 'the login may write no cgroup v2'

@@ -41,31 +41,6 @@ refuse_network_state() { # locks and renames of a network file system are not to
 		;;
 	esac
 }
-own_cgroup() { # -> own: the path of this shell below the mount
-	own=
-	while IFS=: read -r k _ v; do
-		if [ "$k" = 0 ]; then own=${v%/}; fi
-	done </proc/self/cgroup
-}
-cgroup_root() { # -> cg: where our cgroups live, made if need be; empty when none may be made
-	cg=
-	[ -n "$cg2" ] || return 0
-	own_cgroup
-	if [ "$me" = 0 ]; then
-		c_d=$cg2
-	else # the highest of our own ancestors that was delegated to us: processes can only move below it
-		c_d=
-		c_at=$cg2$own
-		while [ -w "$c_at" ] && [ -w "$c_at/cgroup.procs" ]; do
-			c_d=$c_at
-			[ "$c_at" != "$cg2" ] || break
-			c_at=${c_at%/*}
-		done
-	fi
-	[ -n "$c_d" ] || return 0
-	[ -d "$c_d/wlctl" ] || mkdir "$c_d/wlctl" 2>/dev/null || [ -d "$c_d/wlctl" ] || return 0
-	cg=$c_d/wlctl
-}
 tools() { # -> containment, ish (words that start init's shell), tick (read or sleep), missing
 	cgroup_root
 	boot_id
