@@ -87,8 +87,11 @@ def read(blob: bytes) -> Certificate:
         signed=message.get_so_far(),
         signature=message.get_binary(),
     )
-    if message.get_remainder() or not found.signature:
+    # paramiko fills up what is too short: only bytes that say the same when written again count
+    if blob != found.signed + Message().add_string(found.signature).asbytes():
         raise NoCertificate("it ends too early, or too late")
+    if not _is_exact(found.signature):
+        raise NoCertificate("its signature is no signature")
     return found
 
 
@@ -116,6 +119,18 @@ def check_host(cert: Certificate, name: str, now_s: int) -> None:
         raise NoCertificate(f"its signature cannot be checked: {error}") from error
     if not good:
         raise NoCertificate("its signature does not fit")
+
+
+def _is_exact(signature: bytes) -> bool:
+    """Answer whether a signature is a name and a string (of ECDSA two within), no byte more."""
+    message = Message(signature)
+    name, value = message.get_binary(), message.get_binary()
+    whole = Message().add_string(name).add_string(value).asbytes() == signature
+    if not name.startswith(b"ecdsa-"):
+        return whole
+    pair = Message(value)
+    first, second = pair.get_binary(), pair.get_binary()
+    return whole and Message().add_string(first).add_string(second).asbytes() == value
 
 
 def _after_two(message: Message) -> bytes:
