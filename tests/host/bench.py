@@ -256,9 +256,7 @@ class Bench:
         wait_until(lambda: not _shells(self.node), "the actions' shells to exit")
         found = running(self.node)
         found += [name for name in self.node.cgroups() if name != "."]
-        home = self.node.state / INSTALLATION / "instances"
-        found += [str(path) for path in home.iterdir()] if home.exists() else []
-        return found
+        return found + self.node.instances()
 
 
 def running(node: SshdNode) -> list[str]:

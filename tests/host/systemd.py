@@ -1,0 +1,343 @@
+"""Nodes where systemd is PID 1: containers of systemd-nspawn, and a machine with real controllers.
+
+Both boot one small Debian, which is made once and kept in a cache by the hash of what makes it. The
+machine is emulated, booted once, and then woken from its saved memory. A container has no
+controllers where the machine it is on has them in cgroup v1.
+"""
+
+import contextlib
+import fcntl
+import hashlib
+import json
+import os
+import shlex
+import shutil
+import socket
+import subprocess
+import tempfile
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from tests.host.nodes import PLAIN_USER, SshdNode, cgroup2
+from wlctl.model.node import Address, TransportKind
+
+UNIT = "wlctl.slice/wlctl-node.service"
+
+SUITE = "bookworm"
+PACKAGES = (
+    *("systemd", "systemd-sysv", "libpam-systemd", "dbus", "dbus-user-session", "udev"),
+    *("openssh-server", "linux-image-cloud-amd64", "initramfs-tools"),
+)
+
+BUILD_S = 900.0
+
+BOOT_S = 180.0
+
+_PREPARE = r"""
+cd "$1"
+for unit in console-getty getty@tty1 serial-getty@ttyS0 systemd-firstboot systemd-timesyncd \
+	systemd-pstore e2scrub_reap; do
+	ln -sf /dev/null "etc/systemd/system/$unit.service"
+done
+for unit in apt-daily.timer apt-daily-upgrade.timer dpkg-db-backup.timer e2scrub_all.timer \
+	fstrim.timer ssh.socket; do
+	ln -sf /dev/null "etc/systemd/system/$unit"
+done
+rm -rf var/cache/apt var/lib/apt/lists
+echo 0123456789abcdef0123456789abcdef >etc/machine-id
+echo node >etc/hostname
+echo 127.0.0.1 localhost node >etc/hosts
+sed -i 's,/root:/bin/bash,/root:/bin/sh,' etc/passwd
+echo worker:x:1234:1234::/home/worker:/bin/sh >>etc/passwd
+echo worker:x:1234: >>etc/group
+echo 'worker:*:19000:0:99999:7:::' >>etc/shadow
+for home in root home/worker; do
+	mkdir -p "$home/.ssh"
+	cp "$2" "$home/.ssh/authorized_keys"
+done
+chown -R 1234:1234 home/worker
+echo UseDNS no >etc/ssh/sshd_config.d/tests.conf
+mkdir -p etc/systemd/system/multi-user.target.wants
+ln -sf /lib/systemd/system/systemd-networkd.service etc/systemd/system/multi-user.target.wants/
+printf '[Match]\nName=eth0\n[Network]\nAddress=10.0.2.15/24\nLinkLocalAddressing=no\n' \
+	>etc/systemd/network/tests.network
+"""
+
+_CONTAINER = r"""
+mount --make-rprivate /
+umount -l /sys/fs/cgroup
+mount -t cgroup2 cgroup2 /sys/fs/cgroup
+mount -t overlay -o "lowerdir=$1,upperdir=$2/upper,workdir=$2/work" overlay "$2/merged"
+exec systemd-nspawn -q --register=no --keep-unit -b -D "$2/merged" --console=pipe --hostname=node
+"""
+
+_MACHINE = (
+    *("qemu-system-x86_64", "-machine", "q35", "-accel", "tcg,thread=multi", "-cpu", "max"),
+    *("-m", "512", "-smp", "2", "-nodefaults", "-no-user-config", "-display", "none"),
+    *("-append", "root=/dev/vda rw quiet systemd.unified_cgroup_hierarchy=1 net.ifnames=0"),
+    *("-device", "virtio-rng-pci", "-device", "virtio-net-pci,netdev=net"),
+)
+
+
+def cache() -> Path:
+    """Where what is slow to make is kept."""
+    home = os.environ.get("XDG_CACHE_HOME") or str(Path.home() / ".cache")
+    return Path(home) / "wlctl-tests"
+
+
+def _made(name: str, recipe: str) -> tuple[Path, bool]:
+    """The cache's directory of that recipe, and whether it is whole already."""
+    path = cache() / f"{name}-{hashlib.sha256(recipe.encode()).hexdigest()[:16]}"
+    return path, (path / "whole").exists()
+
+
+@contextlib.contextmanager
+def _one_builder() -> Iterator[None]:
+    cache().mkdir(parents=True, exist_ok=True)
+    with (cache() / "lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
+
+
+def system() -> Path:
+    """A directory with the system's files below `root` and the key that it lets in."""
+    with _one_builder():
+        return _system()
+
+
+def _system() -> Path:
+    path, whole = _made("system", repr((SUITE, PACKAGES, _PREPARE)))
+    if whole:
+        return path
+    shutil.rmtree(path, ignore_errors=True)
+    path.mkdir(mode=0o755)
+    _run("ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-C", "", "-f", str(path / "key"))
+    # a process and mount namespace of its own takes everything with it, however it ends
+    _run(
+        *("unshare", "-m", "-p", "-f", "--kill-child=KILL", "--mount-proc"),
+        *("mmdebstrap", "--quiet", "--variant=minbase", f"--include={','.join(PACKAGES)}"),
+        *("--dpkgopt=path-exclude=/usr/share/doc/*", "--dpkgopt=path-exclude=/usr/share/man/*"),
+        *("--dpkgopt=path-exclude=/usr/share/locale/*", SUITE, str(path / "root")),
+    )
+    _run("sh", "-ec", _PREPARE, "sh", str(path / "root"), str(path / "key.pub"))
+    (path / "whole").touch()
+    return path
+
+
+def _run(*argv: str) -> None:
+    done = subprocess.run(argv, capture_output=True, text=True, timeout=BUILD_S, check=False)
+    assert done.returncode == 0, f"{argv[0]}: {done.stderr[-2000:]}"
+
+
+class SystemdNode(SshdNode):
+    """A node whose PID 1 is systemd."""
+
+    def sh(self, command: str) -> str:
+        """Run a command there as root, and return what it prints."""
+        argv = [
+            *("ssh", "-F", "none", "-i", str(self.client_key), "-p", str(self.address.port)),
+            *("-o", "StrictHostKeyChecking=no", "-o", "UserKnownHostsFile=/dev/null"),
+            *("-o", "LogLevel=ERROR", f"root@{self.address.host}", command),
+        ]
+        done = subprocess.run(argv, capture_output=True, text=True, timeout=60, check=False)
+        assert done.returncode == 0, f"{command}: {done.stdout}{done.stderr}"
+        return done.stdout
+
+    def unit(self) -> str:
+        """The unit's cgroup, as the node has it."""
+        if self.address.user == "root":
+            return f"/sys/fs/cgroup/{UNIT}"
+        return f"/sys/fs/cgroup/user.slice/user-1234.slice/user@1234.service/{UNIT}"
+
+    def cgroups(self) -> list[str]:
+        """The cgroups below the unit, without the leaf of its own process."""
+        found = self.sh(f"cd {self.unit()} 2>/dev/null && find . -type d || echo .").split()
+        return sorted(name.removeprefix("./") for name in found if name != "./_keep")
+
+    def commands(self) -> dict[int, str]:
+        """The processes below the unit that are not its own, with their command lines."""
+        script = (
+            f"cd {self.unit()} 2>/dev/null || exit 0;"
+            "for f in $(find . -name cgroup.procs); do"
+            ' case $f in ./_keep/*) continue ;; esac; while read -r p; do printf "%s " $p;'
+            ' tr "\\0" " " </proc/$p/cmdline; echo; done <$f; done'
+        )
+        lines = [line.partition(" ") for line in self.sh(script).splitlines()]
+        return {int(pid): text.strip() for pid, _, text in lines}
+
+    def instances(self) -> list[str]:
+        """The directories of instances that are in its state directory."""
+        home = "/root" if self.address.user == "root" else f"/home/{PLAIN_USER}"
+        below = "*/instances/*"
+        return self.sh(
+            f"ls -d /var/lib/wlctl/{below} {home}/.local/state/wlctl/{below} 2>/dev/null || :"
+        ).split()
+
+
+@contextlib.contextmanager
+def container(*, user: str = "root") -> Iterator[SystemdNode]:
+    """Boot a container; everything of it is gone afterwards, whatever happens."""
+    made_of = system()
+    base = Path(tempfile.mkdtemp(prefix="wlctl-systemd-", dir="/var/tmp"))
+    node: SystemdNode | None = None
+    try:
+        base.chmod(0o755)
+        for name in ("upper", "work", "merged"):
+            (base / name).mkdir()
+        address = _address(made_of, user)
+        conf = base / "upper/etc/ssh/sshd_config.d"
+        conf.mkdir(parents=True)
+        text = f"UseDNS no\nListenAddress {address.host}\nPort {address.port}\n"
+        (conf / "tests.conf").write_text(text, encoding="ascii")
+        cgroup = _cgroup(base)
+        start = [
+            *("sh", "-c", 'echo 0 >"$1/cgroup.procs" && shift && exec "$@"', "sh", str(cgroup)),
+            *("unshare", "-C", "-m", "-p", "-f", "--kill-child=KILL", "--mount-proc"),
+            *("sh", "-ec", _CONTAINER, "sh", str(made_of / "root"), str(base)),
+        ]
+        node = SystemdNode(address, made_of / "key", base, cgroup, "dash", start)
+        node.start()
+        node.sh("systemctl is-system-running --wait >/dev/null || :")
+        yield node
+    finally:
+        if node is not None:
+            node.kill()
+        shutil.rmtree(base)
+
+
+@contextlib.contextmanager
+def machine() -> Iterator[SystemdNode]:
+    """Wake the machine; everything of it is gone afterwards, whatever happens."""
+    with _one_builder():
+        made_of = _system()
+        saved = _saved_machine(made_of)
+    base = Path(tempfile.mkdtemp(prefix="wlctl-machine-", dir="/var/tmp"))
+    try:
+        with _running(made_of, base, saved / "disk", saved / "memory") as running:
+            yield running.node
+    finally:
+        shutil.rmtree(base)
+
+
+def _saved_machine(made_of: Path) -> Path:
+    """Boot it once, and keep its disk and memory as they were then."""
+    qemu = subprocess.run([_MACHINE[0], "--version"], capture_output=True, text=True, check=True)
+    path, whole = _made("machine", repr((made_of.name, qemu.stdout, _MACHINE)))
+    if whole:
+        return path
+    shutil.rmtree(path, ignore_errors=True)
+    path.mkdir()
+    raw = path / "raw"
+    _run(
+        *("mke2fs", "-q", "-t", "ext4", "-O", "^has_journal", "-d", str(made_of / "root")),
+        *(str(raw), "1500M"),
+    )
+    _run("qemu-img", "convert", "-f", "raw", "-O", "qcow2", str(raw), str(path / "base"))
+    raw.unlink()
+    _overlay(path / "base", path / "disk")
+    with _running(made_of, path, path / "disk", None) as running:
+        running.node.sh("systemctl is-system-running --wait >/dev/null || :; sync")
+        running.ask("stop")
+        running.ask("migrate", uri=f"exec:cat >{shlex.quote(str(path / 'memory'))}")
+        ends_at_s = time.monotonic() + BOOT_S
+        while (status := running.ask("query-migrate").get("status")) != "completed":
+            assert status != "failed"
+            assert time.monotonic() < ends_at_s, status
+            time.sleep(0.1)
+        running.ask("quit")
+    (path / "whole").touch()
+    return path
+
+
+def _overlay(of: Path, path: Path) -> None:
+    _run("qemu-img", "create", "-q", "-f", "qcow2", "-F", "qcow2", "-b", str(of), str(path))
+
+
+@dataclass
+class _Machine:
+    """A machine that runs, and the socket that its emulator takes commands at."""
+
+    node: SystemdNode
+    control: Path
+
+    def ask(self, command: str, **arguments: str) -> dict[str, Any]:
+        """Give the emulator one command. Source: QEMU, QMP reference manual."""
+        with socket.socket(socket.AF_UNIX) as sock:
+            sock.settimeout(BOOT_S)
+            sock.connect(str(self.control))
+            with sock.makefile("rw", encoding="utf-8") as stream:
+                stream.readline()
+                for name, given in (("qmp_capabilities", {}), (command, arguments)):
+                    stream.write(json.dumps({"execute": name, "arguments": given}) + "\n")
+                    stream.flush()
+                    while "event" in (answer := json.loads(stream.readline())):
+                        pass
+                    assert "return" in answer, answer
+        found: dict[str, Any] = answer["return"]
+        return found
+
+
+@contextlib.contextmanager
+def _running(made_of: Path, base: Path, disk: Path, memory: Path | None) -> Iterator[_Machine]:
+    """Run the machine on `disk`, or on a copy when it wakes from `memory`."""
+    address = _address(made_of, "root")
+    cgroup = _cgroup(base)
+    control = Path(tempfile.mkdtemp(prefix="wlctl-qmp-", dir="/var/tmp")) / "socket"
+    argv = [
+        *_MACHINE,
+        *("-kernel", str(next((made_of / "root/boot").glob("vmlinuz-*")))),
+        *("-initrd", str(next((made_of / "root/boot").glob("initrd.img-*")))),
+        *("-qmp", f"unix:{control},server=on,wait=off", "-netdev"),
+        f"user,id=net,restrict=on,hostfwd=tcp:{address.host}:{address.port}-:22",
+    ]
+    if memory is not None:
+        _overlay(disk, base / "disk")
+        disk = base / "disk"
+        argv += ["-incoming", f"exec:cat {shlex.quote(str(memory))}"]
+    argv += ["-drive", f"file={disk},format=qcow2,if=virtio,cache=unsafe"]
+    join = 'echo 0 >"$1/cgroup.procs" && shift && exec "$@"'
+    start = ["sh", "-c", join, "sh", str(cgroup), *argv]
+    node = _Emulated(address, made_of / "key", base, cgroup, "dash", start)
+    try:
+        node.start()
+        yield _Machine(node, control)
+    finally:
+        node.kill()
+        shutil.rmtree(control.parent)
+
+
+class _Emulated(SystemdNode):
+    """The forwarder answers before the machine does, which takes its time."""
+
+    def _await_greeting(self) -> None:
+        ends_at_s = time.monotonic() + BOOT_S
+        assert self._child is not None
+        while self._child.poll() is None and time.monotonic() < ends_at_s:
+            with (
+                contextlib.suppress(OSError),
+                socket.create_connection(
+                    (self.address.host, self.address.port), timeout=5.0
+                ) as sock,
+            ):
+                if sock.recv(4) == b"SSH-":
+                    return
+            time.sleep(0.1)
+        raise AssertionError((self.directory / "log").read_text("utf-8", errors="replace"))
+
+
+def _address(made_of: Path, user: str) -> Address:
+    host = "127.0.2.1"
+    kind, blob = (made_of / "root/etc/ssh/ssh_host_ed25519_key.pub").read_text("ascii").split()[:2]
+    with socket.socket() as sock:
+        sock.bind((host, 0))
+        port = int(sock.getsockname()[1])
+    return Address(
+        TransportKind.SSH, host=host, port=port, user=user, host_key=f"{kind} {blob}", sudo=False
+    )
+
+
+def _cgroup(base: Path) -> Path:
+    return cgroup2() / f"wlctl-test-{os.getpid()}-{base.name.rpartition('-')[2]}"
