@@ -3,6 +3,7 @@
 import shutil
 import socket
 import subprocess
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -15,6 +16,7 @@ from wlctl.host.node import connect
 from wlctl.lifecycle.proof import judge
 from wlctl.model.actions import Launched, NodeFacts, RefusalCode, Refused
 from wlctl.model.generation import Containment, Liveliness, Proven
+from wlctl.model.node import Address, TransportKind
 
 ONE = [("dash", "root")]
 SHELLS = [("dash",), ("bash",), ("busybox", "ash")]
@@ -287,3 +289,24 @@ def test_a_version_is_found_in_what_a_program_says(
     )
 
     assert done.stdout == f"{version}\n"
+
+
+@pytest.mark.root
+@pytest.mark.sshd
+def test_of_many_first_contacts_at_once_each_sees_the_one_node(tmp_path: Path) -> None:
+    def look(_number: int) -> NodeFacts | Refused:
+        address = Address(TransportKind.LOCAL)
+        with connect(address, keys=(), nonce=nonce) as session:
+            return session.facts(INSTALLATION)
+
+    for attempt in range(3):
+        state = tmp_path / f"fresh-{attempt}"
+        with (
+            pytest.MonkeyPatch.context() as patch,
+            ThreadPoolExecutor(max_workers=12) as pool,
+        ):
+            patch.setenv("WLCTL_NODE_STATE", str(state))
+            found = list(pool.map(look, range(12)))
+
+        assert [one for one in found if isinstance(one, Refused)] == []
+        assert len({one.node_id for one in found if isinstance(one, NodeFacts)}) == 1

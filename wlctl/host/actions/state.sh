@@ -70,7 +70,8 @@ field() { # N LINE -> f: a word of a line
 }
 state_dir() { # make it, once
 	made_dir "$S" || return 1
-	[ -e "$S/format" ] || put "$S/format" 'wlctl-state 1' || return 1
+	# of several first contacts at once, one makes it and the others find it made
+	[ -e "$S/format" ] || put "$S/format" 'wlctl-state 1' || [ -e "$S/format" ] || return 1
 	made_dir "$S/store" || return 1
 	if [ ! -e "$S/reserve" ]; then
 		for d_n in 1 2 3; do made_here "$S/reserve.$d_n" ''; done
