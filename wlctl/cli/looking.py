@@ -43,7 +43,10 @@ def ps(ctx: typer.Context) -> None:
         render.Column("", "unsettled", lambda one: one.instance.unsettled),
         render.Column("", "package", lambda one: one.instance.package_id),
     ]
-    render.rows(session, "wlctl.ps/1", columns, flow.ps(session.runtime))
+    listed = flow.ps(session.runtime)
+    if not listed and session.streams.out_is_terminal:
+        session.note("nothing is placed")
+    render.rows(session, "wlctl.ps/1", columns, listed)
 
 
 def logs(

@@ -106,6 +106,8 @@ def place(
         report = from_snapshot.decide(order, snapshot)
     else:
         raise UsageError("nothing can be placed on a saved fleet", hint="add --dry-run")
+    if report.is_stale:
+        session.note(f"{package}/workload.toml was changed after the build; what was built counts")
     told = _json(report)
     lines = _lines(report, why=why or (), everything=everything)
     render.document(session, "wlctl.place/1", told, lines, name=report.name)

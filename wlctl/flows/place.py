@@ -35,6 +35,7 @@ class Report:
         instance: The copy, current or not; None for a dry run and where nothing fits.
         launched: What the node said of the run it started.
         placeable: Some node fits.
+        is_stale: The description was changed after the build; what was built is what counts.
     """
 
     name: str
@@ -45,6 +46,7 @@ class Report:
     instance: Instance | None = None
     launched: Launched | None = None
     placeable: bool = True
+    is_stale: bool = False
 
 
 def place(rt: Runtime, order: Order) -> Report:
@@ -55,6 +57,10 @@ def place(rt: Runtime, order: Order) -> Report:
         WlctlError: The package is not what its signer signed, and all that `packages.admit` raises.
     """
     admitted = packages.admit(rt, order.package)
+    return replace(_place(rt, order, admitted), is_stale=admitted.is_stale)
+
+
+def _place(rt: Runtime, order: Order, admitted: Admitted) -> Report:
     name = order.name or admitted.spec.name
     if not is_checked_id(name):
         raise UsageError(
