@@ -182,6 +182,10 @@ class SshdNode:
                     found[pid] = text
         return found
 
+    def instances(self) -> list[str]:
+        """The directories of instances that are in its state directory."""
+        return sorted(str(path) for path in self.state.glob("*/instances/*"))
+
     def cgroups(self) -> list[str]:
         """The cgroups below wlctl's own on it."""
         root = self.cgroup / "wlctl"
