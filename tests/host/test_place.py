@@ -310,7 +310,15 @@ def test_the_number_of_processes_is_held_to_its_limit(bench: Bench) -> None:
         pytest.param(
             replace(SLEEP, more=("secret TOKEN",)), {}, "secret_unavailable", id="a secret"
         ),
-        pytest.param(replace(SLEEP, more=("health_kind tcp",)), {}, "runtime", id="a health check"),
+        pytest.param(
+            replace(SLEEP, more=("health_kind tcp",)), {}, "verify", id="a check of nothing"
+        ),
+        pytest.param(
+            replace(SLEEP, more=("health_kind exec", "health_target ../x")),
+            {},
+            "verify",
+            id="a check that leads out",
+        ),
         pytest.param(replace(SLEEP, more=("colour blue",)), {}, "verify", id="an unknown key"),
         pytest.param(replace(SLEEP, more=("pids many",)), {}, "verify", id="a limit that is none"),
         pytest.param(replace(SLEEP, more=("end",)), {}, "verify", id="lines after its end"),

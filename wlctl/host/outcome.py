@@ -223,6 +223,8 @@ def _generation_status(line: Line) -> GenerationStatus:
         pid=_optional(said, "pid"),
         uid=_optional(said, "uid"),
         oom_kills=_optional(said, "oom"),
+        health=_text(said, "health"),
+        misses=_number(said, "misses"),
     )
 
 

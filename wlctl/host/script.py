@@ -11,8 +11,8 @@ _PARTS: dict[str, tuple[str, ...]] = {
     "facts": ("state", "way", "tools", "ask", "runtimes", "hardware", "storage", "macos", "facts"),
     "offer": ("state", "offer"),
     "receive": ("state", "receive"),
-    "place": (*_INSTANCE, "revoked", "user", "cgroups", "launch", "release", "place"),
-    "start": (*_INSTANCE, "revoked", "user", "cgroups", "launch", "start"),
+    "place": (*_INSTANCE, "revoked", "user", "health", "cgroups", "launch", "release", "place"),
+    "start": (*_INSTANCE, "revoked", "user", "health", "cgroups", "launch", "start"),
     "stop": (*_INSTANCE, "release", "stop"),
     "settle": (*_INSTANCE, "release", "settle"),
     "status": ("state", "way", "process", "fence", "revoked", "status"),
@@ -26,7 +26,7 @@ _PARTS: dict[str, tuple[str, ...]] = {
 }
 """Action to the files it is made of, after the prelude, in this order."""
 
-CARRIED: dict[str, tuple[str, ...]] = {"INIT": ("codec", "init")}
+CARRIED: dict[str, tuple[str, ...]] = {"INIT": ("codec", "init"), "SUP": ("codec", "sup")}
 """Programs that stay on the node: the variable that carries each, and the files it is made of."""
 
 _CARRIERS = frozenset({"place", "start"})

@@ -382,6 +382,9 @@ class GenerationStatus:
         pid: Of the leader; None before it was recorded.
         oom_kills: Processes of it that the kernel killed for want of memory; None where the node
             does not count them.
+        health: starting, healthy or unhealthy, as the supervisor saw it last; empty where nothing
+            is asked, or was not yet.
+        misses: Checks that failed in a row.
     """
 
     number: int
@@ -394,6 +397,8 @@ class GenerationStatus:
     pid: int | None
     uid: int | None
     oom_kills: int | None = None
+    health: str = ""
+    misses: int = 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -164,11 +164,26 @@ end_generation() { # DEADLINE: after close_generation and ask_leader; -> how, an
 	end_cgroups
 	read_end
 }
+end_supervisor() { # DIR: 1 when a process of it is left; it is ours, and nothing else may enter
+	uptime
+	s_end=$((t + 5000))
+	while [ -d "$1" ]; do
+		if rmdir_below "$1"; then return 0; fi
+		kill_below "$1" yes
+		uptime
+		[ "$t" -lt "$s_end" ] || return 1
+		nap
+	done
+	return 0
+}
 end_cgroups() { # -> e_ctl, e_limit; ctl first: processes only ever move from there to limit
 	e_ctl=none e_limit=none o=-
 	if [ "$r_state" = whole ]; then
+		e_sup=gone
+		end_supervisor "$r_cg/ctl/sup" || e_sup=left # before the rest: its checks run in there
 		end_cgroup "$r_cg/ctl/g$gen" "$r_ctl" "$r_ctl_up"
 		e_ctl=$c
+		[ "$e_sup" = gone ] || e_ctl=occupied
 		oom_kills "$r_cg/limit/g$gen"
 		case $o in - | 0) ;; *) made_here "$G/oom" "$o .$nl" ;; esac # the count goes with the cgroup
 		end_cgroup "$r_cg/limit/g$gen" "$r_limit" "$r_limit_up"
@@ -248,6 +263,7 @@ end_all() { # GENERATIONS GRACE_MS SIGNAL -> clean, readings: all of them, side 
 		if is_clean; then
 			[ -e "$G/ended" ] || put "$G/ended" "$t"
 			rm -rf "${G:?}/tmp" "$G/work" "$G/data" "$G/fifo" "$G/init.sh" "$G/launch" "$G/waiter" \
+				"$G/health.out" \
 				"${e_run:-$G/run}/g$gen" 2>/dev/null
 		else
 			clean=no

@@ -192,7 +192,7 @@ setsid $l_setsid
 setpriv $l_setpriv
 unshare $l_unshare
 lease -
-${launch_words}end
+${launch_words}${l_health}end
 " &&
 		given_words &&
 		put_bytes "$G/record" "gen $gen $boot $containment $way $l_uid $c_inodes $l_path .
@@ -259,9 +259,13 @@ launch() { # under the lock; 1 and `problem` when it could not
 	if [ "$containment" = cgroup ] && unshare --user --map-root-user --pid --fork --mount-proc --ipc true 2>/dev/null 7>&-; then
 		way_in=cgroup-ns
 	fi
-	not_revoked "$package" && run_root && choose_user && take_ports && launch_env && fill_in && make_cgroups &&
-		prepare_generation || return 1
+	not_revoked "$package" && run_root && choose_user && take_ports && launch_env && fill_in &&
+		plan_health && make_cgroups && prepare_generation || return 1
 	spawn
+	supervise || {
+		problem="resources the supervisor of $iid cannot be started"
+		return 1
+	}
 }
 await_leader() { # without the lock: 0 when the leader was recorded
 	uptime

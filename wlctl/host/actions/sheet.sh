@@ -22,6 +22,7 @@ bad_sheet() { problem="verify the launch sheet says what is not understood: $1";
 read_sheet() { # SHA256 -> s_*; on failure `problem` is a code and a text
 	s_kind='' s_args=none s_command='' s_env='' s_allow='' s_ports='' s_data=drop s_signal=TERM
 	s_grace=10000 s_cpu=0 s_memory=0 s_pids=0 s_disk=0 s_files='' s_user='' s_groups='' s_caps='' s_first=yes s_whole=no
+	s_health='' s_h_target='' s_h_interval=10000 s_h_timeout=2000 s_h_misses=3 s_h_age=0
 	problem=
 	if [ ! -f "$S/store/$1" ]; then
 		problem="fetch the launch sheet is not in the node's store"
@@ -48,7 +49,18 @@ read_sheet() { # SHA256 -> s_*; on failure `problem` is a code and a text
 	done <"$S/store/$1"
 	[ "$s_whole" = yes ] || bad_sheet 'it has no end'
 	[ -n "$s_command" ] || bad_sheet 'it has no command'
+	check_health_lines
 	[ -z "$problem" ]
+}
+check_health_lines() {
+	[ -n "$s_health" ] || return 0
+	[ -n "$s_h_target" ] && [ "$s_h_timeout" -gt 0 ] && [ "$s_h_misses" -gt 0 ] || bad_sheet 'its health'
+	case $s_health in exec | heartbeat)
+		dec "$s_h_target" && case /$d/ in
+		*//* | */./* | */../* | *[[:cntrl:]]*) bad_sheet 'the path of its health' ;;
+		esac
+		;;
+	esac
 }
 sheet_line() { # KEY VALUE: the value still encoded
 	case $2 in *[!A-Za-z0-9._~/:=,@+%\ \$\{\}-]*)
@@ -92,7 +104,20 @@ sheet_line() { # KEY VALUE: the value still encoded
 		s_caps="$s_caps $2"
 		;;
 	secret) problem="secret_unavailable secrets ($2) cannot be given by this version" ;;
-	health_*) problem='runtime health checks cannot be run by this version' ;;
+	health_kind)
+		s_health=$2
+		case $2 in http | tcp | exec | heartbeat) ;; *) bad_sheet "health_kind $2" ;; esac
+		;;
+	health_target) s_h_target=$2 ;;
+	health_interval_ms | health_timeout_ms | health_misses | health_max_age_ms)
+		is_number "$2" || bad_sheet "$1 $2"
+		case $1 in
+		health_interval_ms) s_h_interval=$2 ;;
+		health_timeout_ms) s_h_timeout=$2 ;;
+		health_misses) s_h_misses=$2 ;;
+		health_max_age_ms) s_h_age=$2 ;;
+		esac
+		;;
 	port)
 		s_p=${2#* }
 		case ${2%% *} in '' | [!a-z]* | *[!a-z0-9-]*) bad_sheet "port $2" ;; esac

@@ -20,8 +20,16 @@ one_generation() {
 	[ "$r_state" != whole ] || oom_kills "$r_cg/limit/g$gen"
 	if get "$G/oom"; then o=$g; fi
 	exit_of "$G"
+	health=- misses=0
+	if get "$G/health"; then
+		field 1 "$g"
+		health=$f
+		field 2 "$g"
+		misses=$f
+	fi
 	answer generation "$iid" "$gen" "closed=$closed" "record=$r_state" "boot=${r_boot:--}" "leader=$l" \
-		"populated=$p" "exit=$x" "pid=${r_leader:--}" "uid=$r_uid" "oom=$o"
+		"populated=$p" "exit=$x" "pid=${r_leader:--}" "uid=$r_uid" "oom=$o" \
+		"health=$health" "misses=$misses"
 }
 one_instance() {
 	read_number

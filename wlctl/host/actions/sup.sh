@@ -1,0 +1,175 @@
+# shellcheck shell=sh
+# sup.sh DIR CGROUP: the supervisor of one instance. It looks at the generation that is current,
+# records how it is, and keeps its output bounded; it ends with the generation. It starts and stops
+# nothing but its own checks, each in a cgroup that is emptied afterwards.
+set -fu
+umask 077
+PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin LC_ALL=C
+export PATH LC_ALL
+D=$1
+trap : HUP INT TERM
+log_max=8388608
+
+# A supervisor that comes after the stop finds its cgroup gone.
+echo 0 2>/dev/null >"$2/cgroup.procs" || exit 125
+cd "$D" || exit 125
+exec 6>>sup.lock
+flock -n 6 || exit 0 # one an instance, for as long as it lives
+
+stat_of() { # PID -> st_state, st_threads, st_start
+	IFS= read -r st_l 2>/dev/null <"/proc/$1/stat" || return 1
+	st_l=${st_l##*") "}
+	# shellcheck disable=SC2086 # columns
+	set -- $st_l
+	st_state=$1 st_threads=${18} st_start=${20}
+}
+milliseconds() { # -> t: of this boot
+	read -r t _ </proc/uptime
+	t=$((${t%.*} * 1000 + (1${t#*.} - 100) * 10))
+}
+say() { # FILE WORD...: whole or not at all; what is not synced means something under this boot only
+	y_f=$1
+	shift
+	printf '%s .\n' "$*" 2>/dev/null >"$y_f.n" && mv -T "$y_f.n" "$y_f" 2>/dev/null
+}
+load() { # the launch file: who it runs as, and how it is looked at
+	containment='' uid='' gid='' groups='' caps='' limit='' setpriv='' kind='' interval=10000
+	timeout=2000 misses_max=3 max_age=0 heartbeat=''
+	while read -r k v; do
+		case $k in
+		containment) containment=$v ;;
+		uid) uid=$v ;;
+		gid) gid=$v ;;
+		groups) groups=$v ;;
+		caps) caps=$v ;;
+		limit) dec "$v" && limit=$d ;;
+		setpriv) setpriv=$v ;;
+		health)
+			# shellcheck disable=SC2086 # its words
+			set -- $v
+			kind=$1 interval=$2 timeout=$3 misses_max=$4 max_age=$5
+			;;
+		heartbeat) dec "$v" && heartbeat=$d ;;
+		end) return 0 ;;
+		esac
+	done 2>/dev/null <"$G/launch"
+	return 1
+}
+recorded() { # -> init, init_start, leader, leader_start
+	init='' init_start='' leader='' leader_start=''
+	while read -r k a b m; do
+		[ "$m" = . ] || continue
+		case $k in
+		init) init=$a init_start=$b ;;
+		leader) leader=$a leader_start=$b ;;
+		esac
+	done 2>/dev/null <"$G/record"
+	[ -n "$leader" ]
+}
+over() { # it was closed, or it has ended
+	[ -e "$G/open" ] || return 0
+	read -r k _ 2>/dev/null <"$G/exit" || return 0
+	[ "$k" != exit ] || return 0
+	recorded || return 1
+	stat_of "$leader" && [ "$st_start" = "$leader_start" ] || return 0
+	case $st_state in Z | X) [ "$st_threads" -le 1 ] ;; *) return 1 ;; esac
+}
+empty_hook() { # whatever a check left
+	h_n=0
+	while [ "$h_n" -lt 200 ]; do
+		echo 1 2>/dev/null >"$hook/cgroup.kill"
+		h_any=no
+		while read -r h_p; do
+			h_any=yes
+			[ "$h_p" = 0 ] || kill -9 "$h_p" 2>/dev/null
+		done 2>/dev/null <"$hook/cgroup.procs"
+		[ "$h_any" = yes ] || return 0
+		sleep 0.01 2>/dev/null || sleep 1
+		h_n=$((h_n + 1))
+	done
+	return 1
+}
+run_check() { # as the instance, where the instance is; 0 when it is well
+	set --
+	while read -r k v; do
+		case $k in env | check) dec "$v" && set -- "$@" "$d" ;; esac
+	done 2>/dev/null <"$G/launch"
+	set -- --no-new-privs env -i "$@"
+	case $containment in
+	isolated | cgroup-pid)
+		if [ "$caps" = - ]; then
+			set -- --bounding-set=-all --inh-caps=-all "$@"
+		else
+			set -- --bounding-set="-all$caps" --inh-caps="-all$caps" --ambient-caps="-all$caps" "$@"
+		fi
+		if [ "$groups" = - ]; then set -- --clear-groups "$@"; else set -- --groups="$groups" "$@"; fi
+		set -- nsenter -t "$init" -p -m -i "$setpriv" --reuid="$uid" --regid="$gid" "$@"
+		;;
+	cgroup-ns)
+		set -- nsenter -t "$init" --preserve-credentials -U -p -m -i "$setpriv" \
+			--bounding-set=-all --inh-caps=-all "$@"
+		;;
+	*) set -- "$setpriv" "$@" ;;
+	esac
+	case $containment in isolated | cgroup-pid | cgroup-ns)
+		stat_of "$init" && [ "$st_start" = "$init_start" ] || return 1
+		;;
+	esac
+	(
+		echo 0 2>/dev/null >"$hook/cgroup.procs" || exit 125
+		exec 6>&- </dev/null >"$G/health.out" 2>&1
+		ulimit -f 128
+		exec timeout -s KILL "$((timeout / 1000)).$(printf %03d "$((timeout % 1000))")" "$@"
+	)
+	h_s=$?
+	empty_hook
+	return "$h_s"
+}
+beats() { # the heartbeat file is young enough
+	h_at=$(stat -c %Y "$heartbeat" 2>/dev/null) || return 1
+	h_now=$(date +%s)
+	[ "$(((h_now - h_at) * 1000))" -le "$max_age" ]
+}
+look() { # -> misses, h_why
+	case $kind in
+	heartbeat) beats ;;
+	*) run_check ;;
+	esac
+	h_s=$?
+	if [ "$h_s" = 0 ]; then misses=0; else misses=$((misses + 1)); fi
+	checks=$((checks + 1))
+	milliseconds
+	if [ "$misses" = 0 ]; then
+		word=healthy
+	elif [ "$misses" -ge "$misses_max" ]; then
+		word=unhealthy
+	fi # in between it is what it was
+	say "$G/health" "$word" "$misses" "$checks" "$t"
+}
+bound_output() { # the writer appends: what it writes in the moment between may be lost
+	h_size=$(stat -c %s "$G/out" 2>/dev/null) || return 0
+	[ "$h_size" -gt "$log_max" ] || return 0
+	cp "$G/out" "$G/out.1" 2>/dev/null
+	: >"$G/out"
+}
+
+stat_of "$$" || exit 125
+read -r boot </proc/sys/kernel/random/boot_id
+say supervisor "$$" "$st_start" "$boot"
+read -r n m <current && [ "$m" = . ] || exit 125
+G=$D/g$n
+load || exit 125
+hook=$limit/hook
+leader=
+mkdir "$hook" 2>/dev/null
+misses=0 checks=0 word=starting next=0 ticks=0
+while ! over; do
+	milliseconds
+	if [ -n "$kind" ] && [ -n "$leader" ] && [ "$t" -ge "$next" ]; then
+		look
+		next=$((t + interval))
+	fi
+	[ "$((ticks % 10))" != 0 ] || bound_output
+	ticks=$((ticks + 1))
+	if [ -n "$leader" ] || [ "$ticks" -gt 200 ]; then sleep 1 6>&-; else sleep 0.05 2>/dev/null 6>&- || sleep 1 6>&-; fi
+done
