@@ -30,22 +30,26 @@ class Backend(Protocol):
 
     Attributes:
         where: Where the ledger is, for people to read.
-        engine: Hands out connections that are in no transaction until one is begun here.
+        reads: Hands out connections that can write nothing.
+        writes: Hands out those that can; both are in no transaction until one is begun here.
         errors: What the driver and SQLAlchemy raise; `failure` says what each means.
         locks: Tells whether the process behind an operation lives.
     """
 
     where: str
-    engine: Engine
+    reads: Engine
+    writes: Engine
     errors: tuple[type[Exception], ...]
     locks: Locks
 
     def begin_read(self, conn: Connection) -> None:
-        """Begin a transaction that sees one state of the ledger and can write nothing."""
+        """Begin a transaction, on one of `reads`, that sees one state of the ledger."""
         ...
 
     def begin_write(self, conn: Connection) -> None:
-        """Begin a transaction that holds the only right to write, waiting for it if need be.
+        """Begin a transaction, on one of `writes`, that has the only right to write.
+
+        It waits for that right if need be.
 
         Raises:
             LedgerBusy: Another one had it all the time.

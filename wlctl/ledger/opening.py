@@ -14,7 +14,7 @@ from wlctl.ledger.migrate import SHIPPED, Migrated, Migrations
 from wlctl.ledger.schema import installation as installation_table
 from wlctl.ledger.sqlite import BUSY_TIMEOUT_S, Sqlite
 from wlctl.ledger.sqlite_errors import RESTORE
-from wlctl.ledger.store import Ledger, WriteTx, failures_said, transaction
+from wlctl.ledger.store import Ledger, WriteTx, failures_said, reading, writing
 from wlctl.model.event import Author
 from wlctl.model.ids import InstallationId, is_checked_id
 
@@ -45,7 +45,7 @@ def open_ledger(
     """
     backend = _checked(path, busy_timeout_s)
     try:
-        with transaction(backend, backend.begin_read) as conn:
+        with reading(backend) as conn:
             pending = migrate.is_pending(migrate.revision_of(conn), migrations)
         if pending:
             _migrate(backend, migrations, now_ms=now_ms, author=author, unasked=True)
@@ -124,7 +124,7 @@ def _make(
     try:
         with failures_said(backend):
             backend.mark()
-        with transaction(backend, backend.begin_write) as conn:
+        with writing(backend) as conn:
             migrate.upgrade(conn, migrations)
             row = {"id": installation, "epoch": 0, "created_at_ms": now_ms}
             conn.execute(insert(installation_table).values(row))
@@ -155,13 +155,13 @@ def _migrate(
         drop_unfinished(backend.path.parent, backup.prefix(backend.path))
         return backup.copy(backend, backup.beside(backend.path, revision, now_ms))
 
-    with transaction(backend, backend.begin_write) as conn:
+    with writing(backend) as conn:
         tx = WriteTx(conn, now_ms, author)
         return migrate.run(tx, migrations, save=save, unasked=unasked)
 
 
 def _opened(backend: Backend) -> Ledger:
-    with transaction(backend, backend.begin_read) as conn:
+    with reading(backend) as conn:
         rows = conn.exec_driver_sql("SELECT id, epoch FROM installation").all()
     if len(rows) != 1 or not is_checked_id(str(rows[0].id)):
         raise LedgerDamaged(

@@ -5,7 +5,7 @@ import os
 import sqlite3
 import stat
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from urllib.parse import quote
 
@@ -59,13 +59,8 @@ class Sqlite:
         self.where = str(path)
         self.locks = Locks(path)
         self._busy_timeout_s = busy_timeout_s
-        self.engine: Engine = create_engine(
-            URL.create("sqlite"),  # to parse one costs six milliseconds
-            creator=self.connect,
-            poolclass=QueuePool,
-            pool_size=0,  # as many as there are threads: none of them waits for another
-            pool_reset_on_return=None,  # every transaction is ended where it was begun
-        )
+        self.reads = _engine(self._connect_to_read)
+        self.writes = _engine(self._connect_to_write)
 
     def connect(self) -> sqlite3.Connection:
         """Open the file, which must exist, with the pragmas every connection needs.
@@ -87,6 +82,16 @@ class Sqlite:
         except BaseException:
             conn.close()
             raise
+        return conn
+
+    def _connect_to_read(self) -> sqlite3.Connection:
+        conn = self.connect()
+        conn.execute("PRAGMA query_only = 1")
+        return conn
+
+    def _connect_to_write(self) -> sqlite3.Connection:
+        conn = self.connect()
+        conn.execute("PRAGMA busy_timeout = 0")  # the waiting is done here; see POLL_S
         return conn
 
     def mark(self) -> None:
@@ -141,21 +146,11 @@ class Sqlite:
 
     def begin_read(self, conn: Connection) -> None:
         """See `Backend.begin_read`; the view is taken at the first statement."""
-        driver = _driver(conn)
-        driver.execute("PRAGMA query_only = 1")
-        driver.execute("BEGIN DEFERRED")
+        _driver(conn).execute("BEGIN DEFERRED")
 
     def begin_write(self, conn: Connection) -> None:
         """See `Backend.begin_write`."""
         driver = _driver(conn)
-        driver.execute("PRAGMA query_only = 0")
-        driver.execute("PRAGMA busy_timeout = 0")
-        try:
-            self._take_lock(driver)
-        finally:
-            driver.execute(f"PRAGMA busy_timeout = {round(self._busy_timeout_s * 1000)}")
-
-    def _take_lock(self, driver: sqlite3.Connection) -> None:
         deadline = time.monotonic() + self._busy_timeout_s
         while True:
             try:
@@ -210,8 +205,19 @@ class Sqlite:
 
     def close(self) -> None:
         """See `Backend.close`."""
-        self.engine.dispose()
+        self.reads.dispose()
+        self.writes.dispose()
         self.locks.close()
+
+
+def _engine(connect: Callable[[], sqlite3.Connection]) -> Engine:
+    return create_engine(
+        URL.create("sqlite"),  # to parse one costs six milliseconds
+        creator=connect,
+        poolclass=QueuePool,
+        pool_size=0,  # as many as there are threads: none of them waits for another
+        pool_reset_on_return=None,  # every transaction is ended where it was begun
+    )
 
 
 def _driver(conn: Connection) -> sqlite3.Connection:

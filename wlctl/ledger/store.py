@@ -1,7 +1,7 @@
 """In which transactions the ledger is read and written; the only way to its tables."""
 
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, cast
@@ -56,7 +56,7 @@ class Ledger:
     @contextmanager
     def read(self) -> Iterator[ReadTx]:
         """Open a view of the ledger; it can write nothing."""
-        with transaction(self.backend, self.backend.begin_read) as conn:
+        with reading(self.backend) as conn:
             yield ReadTx(conn)
 
     @contextmanager
@@ -70,7 +70,7 @@ class Ledger:
         assert not getattr(self._writing, "now", False), "a write inside a write waits for itself"
         self._writing.now = True
         try:
-            with transaction(self.backend, self.backend.begin_write) as conn:
+            with writing(self.backend) as conn:
                 yield WriteTx(conn, now_ms, author)
         finally:
             self._writing.now = False
@@ -91,10 +91,18 @@ def stream(tx: ReadTx, query: Select[Any]) -> Iterator[tuple[Any, ...]]:
 
 
 @contextmanager
-def transaction(backend: Backend, begin: Callable[[Connection], None]) -> Iterator[Connection]:
-    """Commit at the end, or leave no trace, and say failures in words a user can act on."""
-    with failures_said(backend), backend.engine.connect() as conn, conn.begin():
-        begin(conn)
+def reading(backend: Backend) -> Iterator[Connection]:
+    """See one state to the end."""
+    with failures_said(backend), backend.reads.connect() as conn, conn.begin():
+        backend.begin_read(conn)
+        yield conn
+
+
+@contextmanager
+def writing(backend: Backend) -> Iterator[Connection]:
+    """Commit at the end, or leave no trace."""
+    with failures_said(backend), backend.writes.connect() as conn, conn.begin():
+        backend.begin_write(conn)
         yield conn
 
 
