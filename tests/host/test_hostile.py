@@ -1,0 +1,252 @@
+"""Workloads that mean harm, and disks that hang or lose power: proven, or said not to be."""
+
+import contextlib
+import random
+import subprocess
+import tempfile
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.host.bench import Bench, python, running, script, wait_until
+from tests.host.nodes import SshdNode, sshd_nodes
+from wlctl.errors import Indeterminate, Unreachable
+from wlctl.lifecycle.proof import judge
+from wlctl.model.actions import Launched, PlaceRequest
+from wlctl.model.generation import Liveliness, Proven, Unproven
+
+ONE = [("dash", "root")]
+ROOTS = [("dash", "root"), ("bash", "sudo"), ("busybox", "root")]
+PLAINS = [("dash", "plain"), ("bash", "plain"), ("busybox", "plain")]
+
+SLEEP = script("echo up; exec sleep 1000")
+
+
+@pytest.mark.kinds(ROOTS)
+def test_a_neighbour_s_processes_and_files_are_out_of_reach(bench: Bench) -> None:
+    neighbour = bench.run(SLEEP)
+    bench.await_log(neighbour, "up")
+    before = bench.status(neighbour)
+    assert before is not None
+    there = f"/var/lib/wlctl/{neighbour.installation}/instances/{neighbour.instance}"
+    cgroup = f"/sys/fs/cgroup/wlctl/{neighbour.installation}/{neighbour.instance}"
+    request = bench.run(
+        script(
+            f"""
+            try() {{ if "$@" >/dev/null 2>&1; then echo "ALLOWED $*"; fi; }}
+            for f in opnum spec current g1/record g1/exit g1/open g1/launch g1/out; do
+                try cat {there}/$f
+                try sh -c "echo x >> {there}/$f"
+            done
+            try ls {there} {there}/g1
+            try mv {there}/g1 {there}/g2
+            try touch {there}/g1/data/x
+            for c in limit/g1 ctl/g1; do
+                try sh -c "echo 0 > {cgroup}/$c/cgroup.procs"
+                try sh -c "echo 1 > {cgroup}/$c/cgroup.kill"
+                try sh -c "echo 1 > {cgroup}/$c/cgroup.freeze"
+            done
+            try kill -9 1 "$PPID"
+            try sh -c "echo x >> /var/lib/wlctl/revoked"
+            try unshare -Ur sh -c "echo 0 > /sys/fs/cgroup/cgroup.procs"
+            echo done
+            exec sleep 1000"""
+        )
+    )
+
+    log = bench.await_log(request, "done")
+
+    assert "ALLOWED" not in log
+    assert bench.status(neighbour) == before
+    assert isinstance(bench.prove(request), Proven)
+
+
+@pytest.mark.kinds(PLAINS)
+def test_what_leaves_its_cgroup_under_the_same_login_ends_with_its_namespace(bench: Bench) -> None:
+    request = bench.run(
+        script(
+            "own=/sys/fs/cgroup$(sed -n 's/^0:://p' /proc/self/cgroup)\n"
+            "mkdir ${own%/limit/g1}/away\n"
+            'sh -c "echo 0 >${own%/limit/g1}/away/cgroup.procs; exec setsid sleep 1002" &\n'
+            "sleep 0.2; echo up; exec sleep 1001"
+        )
+    )
+    bench.await_log(request, "up")
+    away = bench.cgroup(request).parent.parent / "away"
+    assert (away / "cgroup.procs").read_text("ascii").strip(), "it did leave"
+
+    proof = bench.prove(request)
+
+    assert isinstance(proof, Proven), proof
+    wait_until(lambda: running(bench.node) == [], "the end of what had left")
+    away.rmdir()
+
+
+@pytest.mark.kinds(ROOTS)
+def test_a_fork_bomb_is_held_to_its_limit_and_ended(bench: Bench) -> None:
+    bomb = python(
+        "ignore_all()\nprint('up', flush=True)\n"
+        "while True:\n"
+        "    try: os.fork()\n"
+        "    except OSError: time.sleep(0.05)\n",
+        more=("pids 64",),
+    )
+    request = bench.run(bomb)
+    bench.await_log(request, "up")
+    procs = bench.cgroup(request) / "cgroup.procs"
+    wait_until(lambda: len(procs.read_text("ascii").split()) > 30, "the crowd")
+    assert len(procs.read_text("ascii").split()) <= 64
+
+    proof = bench.prove(request, grace_ms=0)
+
+    assert isinstance(proof, Proven), proof
+    assert running(bench.node) == []
+
+
+@pytest.mark.kinds([("busybox", "root")])
+def test_a_thousand_processes_are_ended(bench: Bench) -> None:
+    work = python(
+        "for n in range(1000):\n"
+        "    if os.fork() == 0:\n"
+        "        signal.pause()\n"
+        "print('up', flush=True)\n"
+        "signal.pause()",
+        more=("pids 2000",),
+    )
+    request = bench.run(work)
+    bench.await_log(request, "up")
+    assert len((bench.cgroup(request) / "cgroup.procs").read_text("ascii").split()) == 1001
+
+    proof = bench.prove(request, grace_ms=0)
+
+    assert isinstance(proof, Proven), proof
+    assert running(bench.node) == []
+
+
+def _inside(node: SshdNode, *argv: str) -> None:
+    command = ["nsenter", "-t", str(node.pids()[0]), "-m", *argv]
+    subprocess.run(command, check=True, capture_output=True, timeout=20)
+
+
+@contextlib.contextmanager
+def _disk(size_mib: int) -> Iterator[tuple[Path, str]]:
+    """A disk of its own: the file behind it, and the loop device."""
+    with tempfile.TemporaryDirectory(prefix="wlctl-disk-", dir="/var/tmp") as directory:
+        image = Path(directory) / "disk"
+        with image.open("wb") as file:
+            file.truncate(size_mib << 20)
+        subprocess.run(["mkfs.ext4", "-q", "-F", str(image)], check=True)
+        device = _loop(image)
+        try:
+            yield image, device
+        finally:
+            subprocess.run(["losetup", "-d", device], check=True)
+
+
+def _loop(image: Path) -> str:
+    argv = ["losetup", "-f", "--show", str(image)]
+    return subprocess.run(argv, check=True, capture_output=True, text=True).stdout.strip()
+
+
+@pytest.mark.root
+@pytest.mark.sshd
+def test_a_process_that_nothing_can_end_is_unproven_until_it_can() -> None:
+    """It waits for a frozen disk (D state), and no signal reaches it."""
+    with _disk(16) as (_, device), sshd_nodes(1) as (node,):
+        bench = Bench(node)
+        _inside(node, "mkdir", "/run/disk")
+        _inside(node, "mount", device, "/run/disk")
+        _inside(node, "chmod", "777", "/run/disk")
+        request = bench.run(script("echo up; while :; do date > /run/disk/f; sleep 0.02; done"))
+        bench.await_log(request, "up")
+        _inside(node, "fsfreeze", "-f", "/run/disk")
+        try:
+            time.sleep(0.3)
+            stuck = bench.prove(request, grace_ms=100)
+            refused = bench.start(request, 3, 2)
+        finally:
+            _inside(node, "fsfreeze", "-u", "/run/disk")
+
+        assert not isinstance(stuck, Proven), stuck
+        assert Liveliness.ALIVE in {stuck.evidence.leader, stuck.evidence.init} or (
+            stuck.evidence.uid_left
+        )
+        assert not isinstance(refused, Launched), refused
+        assert isinstance(bench.prove(request, 4), Proven)
+        bench.clear()
+        _inside(node, "umount", "/run/disk")
+        bench.session.close()
+
+
+def _snapshot(image: Path) -> bytes:
+    """What the disk holds at one moment: read twice, until nothing was written in between."""
+    before = image.read_bytes()
+    while (after := image.read_bytes()) != before:
+        before = after
+    return after
+
+
+@pytest.mark.root
+@pytest.mark.sshd
+def test_a_power_cut_leaves_nothing_that_is_read_as_absent() -> None:
+    """Whatever was answered before the cut is there afterwards, whole or torn."""
+    seed = random.randrange(1 << 32)
+    chance = random.Random(seed)
+    with _disk(8) as (image, device), sshd_nodes(1) as (node,):
+        _inside(node, "mkdir", "-p", "/var/lib/wlctl")
+        _inside(node, "mount", device, "/var/lib/wlctl")
+        bench = Bench(node)
+        answered: list[PlaceRequest] = []
+        asked: list[PlaceRequest] = []
+        cuts: list[tuple[bytes, list[PlaceRequest]]] = []
+        done = threading.Event()
+
+        def work() -> None:
+            try:
+                for _ in range(6):
+                    request = bench.request(SLEEP)
+                    asked.append(request)
+                    bench.place(request)
+                    answered.append(request)
+            finally:
+                done.set()
+
+        worker = threading.Thread(target=work)
+        worker.start()
+        while not done.is_set():
+            done.wait(chance.uniform(0.05, 0.4))
+            known = list(answered)
+            cuts.append((_snapshot(image), known))
+        worker.join()
+        assert len(answered) == 6
+        bench.session.close()
+        for content, known in chance.sample(cuts, min(4, len(cuts))):
+            node.reboot()
+            _read_again(node, content, known, [one for one in asked if one not in known], seed)
+
+
+def _read_again(
+    node: SshdNode, content: bytes, known: list[PlaceRequest], others: list[PlaceRequest], seed: int
+) -> None:
+    with _disk(8) as (image, _):
+        image.write_bytes(content)
+        device = _loop(image)
+        try:
+            _inside(node, "mount", device, "/var/lib/wlctl")
+            bench = Bench(node)
+            for request in known:
+                (readings,) = bench.stop(request).readings
+                assert readings.launched, f"seed {seed}: {request.instance} is read as absent"
+                assert isinstance(judge(readings), Unproven), "another boot, and no more is known"
+                later = judge(readings, boot_began_at_ms=2, last_reading_at_ms=1)
+                assert isinstance(later, Proven) == readings.recorded
+            for request in others:
+                with contextlib.suppress(Indeterminate, Unreachable):
+                    bench.stop(request)
+            bench.session.close()
+            _inside(node, "umount", "/var/lib/wlctl")
+        finally:
+            subprocess.run(["losetup", "-d", device], check=True)
