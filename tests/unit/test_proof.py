@@ -72,6 +72,10 @@ REBOOTED = replace(
         pytest.param(replace(GONE, ctl=CgroupEnd.MISSING), id="a cgroup that was gone before"),
         pytest.param(replace(GONE, limit=CgroupEnd.MISSING), id="the other that was gone before"),
         pytest.param(
+            replace(GONE, ctl=CgroupEnd.UNIT_GONE, limit=CgroupEnd.UNIT_GONE),
+            id="both that went with the unit they were below",
+        ),
+        pytest.param(
             replace(GONE, leader=Liveliness.NONE, init=Liveliness.NONE),
             id="launched and ended before a leader was recorded",
         ),
