@@ -15,6 +15,11 @@ CHECKPOINT_FIELDS = 4
 MEMBER_FIELDS = 6
 
 
+def lease_until_ms(found: Answer) -> int:
+    """Read until when a lease holds, in the node's uptime."""
+    return found.number("until")
+
+
 def collected(found: Answer) -> Collected:
     """Read what was taken away."""
     return Collected(

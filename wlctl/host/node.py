@@ -134,6 +134,7 @@ class NodeSession(Upkeep):
             ("package", request.package),
             ("sheet", request.sheet),
             ("deadline", str(request.deadline_ms)),
+            ("lease", str(request.lease_until_ms)),
             ("start", "yes" if request.start else "no"),
             *(("env", f"{name}={value}") for name, value in request.env),
             *(("arg", arg) for arg in request.args),
@@ -152,6 +153,7 @@ class NodeSession(Upkeep):
             ("fence", str(request.fence)),
             ("package", request.package),
             ("deadline", str(request.deadline_ms)),
+            ("lease", str(request.lease_until_ms)),
             mutates=True,
         )
         return found if isinstance(found, Refused) else self._told(outcome.launched, found)

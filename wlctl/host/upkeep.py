@@ -10,6 +10,7 @@ from wlctl.model.upkeep import (
     Checkpoint,
     Collected,
     FleetMember,
+    LeaseRequest,
     RevocationList,
     Witness,
 )
@@ -41,6 +42,22 @@ class Upkeep(Session):
             mutates=True,
         )
         return found if isinstance(found, Refused) else self._told(kept.collected, found)
+
+    def renew_lease(self, request: LeaseRequest) -> int | Refused:
+        """Extend a lease that has not run out; return until when it holds now, in node uptime ms.
+
+        A moment before the one it has shortens nothing.
+        """
+        found = self._run(
+            "lease",
+            ("installation", request.installation),
+            ("instance", request.instance),
+            ("generation", str(request.generation)),
+            ("boot", request.boot_id),
+            ("until", str(request.until_ms)),
+            mutates=True,
+        )
+        return found if isinstance(found, Refused) else self._told(kept.lease_until_ms, found)
 
     def revoke(self, revoked: RevocationList) -> Refused | None:
         """Add to what is never started there again; a list that lacks something removes nothing."""

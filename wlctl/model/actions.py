@@ -193,6 +193,8 @@ class PlaceRequest:
         env: Added by the order, over the sheet's; only names the sheet allows.
         args: Appended by the order, where the sheet allows it.
         start: False stages it and starts nothing.
+        lease_until_ms: On the node's uptime: then the copy is ended there, unless the lease was
+            renewed; 0 for no lease.
     """
 
     installation: InstallationId
@@ -209,6 +211,7 @@ class PlaceRequest:
     env: tuple[tuple[str, str], ...] = ()
     args: tuple[str, ...] = ()
     start: bool = True
+    lease_until_ms: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -226,6 +229,7 @@ class StartRequest:
     fence: int
     package: PackageId
     deadline_ms: int
+    lease_until_ms: int = 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from wlctl.model.ids import InstallationId, PackageId
+from wlctl.model.ids import InstallationId, InstanceId, PackageId
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,3 +98,19 @@ class Collected:
     size_bytes: int
     logs: int
     held_by: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class LeaseRequest:
+    """Let a generation run until a later moment.
+
+    Attributes:
+        boot_id: Of the reading that `until_ms` was counted from.
+        until_ms: On the uptime of that boot, absolute: a reading of this connection plus the ttl.
+    """
+
+    installation: InstallationId
+    instance: InstanceId
+    generation: int
+    boot_id: str
+    until_ms: int

@@ -130,7 +130,11 @@ ask_leader() { # SIGNAL: -> asked: the generations whose leader was alive to hea
 end_generation() { # DEADLINE: after close_generation and ask_leader; -> how, and the readings e_*
 	load_record "$G"
 	how=
-	[ -z "$r_leader" ] || how=exited
+	if [ -n "$r_leader" ]; then
+		how=exited
+		exit_of "$G"
+		case $x_m in 'lease '*) how=lease_stopped ;; esac
+	fi
 	case $asked in *" $gen "*)
 		how=stopped
 		while alive "$r_leader" "$r_leader_start"; do

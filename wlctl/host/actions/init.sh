@@ -10,7 +10,7 @@
 set -fu
 umask 077
 mode=$1 G=$2
-ctl='' limit='' containment='' uid='' gid='' groups='' caps='' nproc='' tick='' ish='' private='' setsid='' setpriv='' unshare=''
+ctl='' limit='' containment='' uid='' gid='' groups='' caps='' nproc='' tick='' ish='' private='' setsid='' setpriv='' unshare='' lease='' gen='' boot=''
 cd "$G" || exit 125
 load() { # the launch file: header, then variables and arguments in order
 	l_whole=no
@@ -35,6 +35,9 @@ load() { # the launch file: header, then variables and arguments in order
 		setsid) setsid=$d ;;
 		setpriv) setpriv=$d ;;
 		unshare) unshare=$d ;;
+		lease) [ "$d" = - ] || lease=$d ;;
+		gen) gen=$d ;;
+		boot) boot=$d ;;
 		esac
 	done <launch
 	[ "$l_whole" = yes ] || exit 125
@@ -51,9 +54,17 @@ centiseconds() { # -> t: of this boot
 	read -r t _ </proc/self/fd/9/uptime
 	t=${t%.*}${t#*.}
 }
-ended() { # STATUS: over a line made at launch, so that neither a full disk nor a failed fork loses it
+expired() { # missing, torn and foreign are expired
+	e_gen='' e_boot='' e_until='' e_mark=''
+	{ read -r e_gen e_boot e_until e_mark <"$lease"; } 2>/dev/null
+	[ "$e_gen $e_boot $e_mark" = "$gen $boot ." ] || return 0
+	case $e_until in '' | *[!0-9]* | ?????????????????*) return 0 ;; esac
 	centiseconds
-	printf '%-62s.\n' "exit $1 ${t#"${t%%[!0]*}"}" 1<>./exit
+	[ "$t" -ge "$e_until" ]
+}
+ended() { # STATUS [WHY]: over a line made at launch, so that neither a full disk nor a failed fork loses it
+	centiseconds
+	printf '%-62s.\n' "exit $1 ${t#"${t%%[!0]*}"}${2:+ $2}" 1<>./exit
 }
 
 hop() {
@@ -86,6 +97,7 @@ start_waiter() {
 	own || exit 125
 	printf 'init %s %s .\n' "$o_pid" "$o_start" >>record || exit 125
 	private_places || exit 125
+	if [ -n "$lease" ] && expired; then exit 125; fi
 	# shellcheck disable=SC2086 # the words that start the shell
 	"$setsid" -f $ish "$G/init.sh" waiter "$G" || exit 125
 }
@@ -95,6 +107,12 @@ watch() { # until the leader's end is written, or the waiter is gone
 	# shellcheck disable=SC2086 # the words that start the shell
 	[ "$tick" = 'read' ] || trap 'exec $ish "$G/init.sh" resume "$G"' EXIT
 	while :; do
+		if [ -n "$lease" ] && expired; then
+			trap - EXIT
+			kill -9 -1
+			ended 137 lease
+			exit 0
+		fi
 		k=
 		read -r k _ <./exit
 		[ "$k" != exit ] || break

@@ -191,7 +191,9 @@ ish $l_ish
 setsid $l_setsid
 setpriv $l_setpriv
 unshare $l_unshare
-lease -
+lease $l_lease
+gen $gen
+boot $boot
 ${launch_words}${l_health}end
 " &&
 		given_words &&
@@ -240,6 +242,20 @@ not_revoked() { # PACKAGE, after read_sheet; a list that cannot be read allows n
 	done
 	return 0
 }
+arm_lease() { # -> l_lease: before anything runs
+	l_lease=-
+	[ "$until" != 0 ] || return 0
+	if [ "$way_in$containment" != isolatedisolated ]; then
+		problem="no_lease a copy that is contained by $containment could outlive its lease"
+		return 1
+	fi
+	l_lease=$run/$short/lease
+	made_dir "$run/$short" && [ "$(stat -f -c %T "$run/$short" 2>/dev/null 7>&-)" = tmpfs ] &&
+		put_lease "$l_lease" || {
+		problem="no_lease $run is no tmpfs that can be written"
+		return 1
+	}
+}
 spawn() {
 	if [ "$way" = systemd-user ]; then # only what its manager starts may move to below the unit
 		# shellcheck disable=SC2086 # the words that start the shell
@@ -260,7 +276,7 @@ launch() { # under the lock; 1 and `problem` when it could not
 		way_in=cgroup-ns
 	fi
 	not_revoked "$package" && run_root && choose_user && take_ports && launch_env && fill_in &&
-		plan_health && make_cgroups && prepare_generation || return 1
+		plan_health && arm_lease && make_cgroups && prepare_generation || return 1
 	spawn
 	supervise || {
 		problem="resources the supervisor of $iid cannot be started"

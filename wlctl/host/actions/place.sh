@@ -1,7 +1,7 @@
 # shellcheck shell=sh
 # place: claim the decision, verify and stage the package, and start the first generation.
 installation='' iid='' name='' node='' decision='' number='' gen='' fence_no='' package='' sheet=''
-deadline='' start='' o_env='' o_args=''
+deadline='' until=0 start='' o_env='' o_args=''
 param() {
 	case $1 in
 	installation) installation=$2 ;;
@@ -15,6 +15,7 @@ param() {
 	package) package=$2 ;;
 	sheet) sheet=$2 ;;
 	deadline) deadline=$2 ;;
+	lease) until=$2 ;;
 	start) start=$2 ;;
 	env) o_env="$o_env$raw$nl" ;;
 	arg) o_args="${o_args}arg $raw$nl" ;;
@@ -28,6 +29,7 @@ check() {
 	is_id "$package" || refuse invalid_request 'package is not an id'
 	is_sha256 "$sheet" || refuse invalid_request 'sheet is not a sha256'
 	is_number "$gen" && [ "$gen" -gt 0 ] || refuse invalid_request 'generation is not a number from 1'
+	is_number "$until" || refuse invalid_request 'lease is not a number'
 	is_number "$fence_no" || refuse invalid_request 'fence is not a number'
 	case $start in yes | no) ;; *) refuse invalid_request 'start is yes or no' ;; esac
 	claim=$I/decisions/$decision

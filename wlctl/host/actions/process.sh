@@ -65,10 +65,10 @@ life() { # PID START BOOT -> l: none, alive, gone, or unknown under another boot
 		l=gone
 	fi
 }
-exit_of() { # GENERATION_DIR -> x: exit status as a shell counts, or -
-	x=-
+exit_of() { # GENERATION_DIR -> x: exit status as a shell counts, or -; x_m: what ended it, or a dot
+	x=- x_m=
 	{ read -r x_k x_s x_t x_m <"$1/exit"; } 2>/dev/null || return 0
-	if [ "$x_k" = exit ] && [ "$x_m" = . ] && is_number "$x_s" && is_number "$x_t"; then x=$x_s; fi
+	if [ "$x_k" = exit ] && case $x_m in . | 'lease '*) true ;; *) false ;; esac && is_number "$x_s" && is_number "$x_t"; then x=$x_s; fi
 }
 generations() { # INSTANCE_DIR -> gens: the numbers that have a directory, ascending
 	gens=

@@ -1,6 +1,6 @@
 # shellcheck shell=sh
 # start: a further generation of what was placed.
-installation='' iid='' number='' gen='' fence_no='' package='' deadline=''
+installation='' iid='' number='' gen='' fence_no='' package='' deadline='' until=0
 param() {
 	case $1 in
 	installation) installation=$2 ;;
@@ -10,6 +10,7 @@ param() {
 	fence) fence_no=$2 ;;
 	package) package=$2 ;;
 	deadline) deadline=$2 ;;
+	lease) until=$2 ;;
 	*) unknown_param "$1" ;;
 	esac
 }
@@ -29,6 +30,7 @@ give_up() { # under the lock: the generation goes, the instance stays as it was
 request
 instance_paths
 is_number "$gen" && [ "$gen" -gt 0 ] || refuse invalid_request 'generation is not a number from 1'
+is_number "$until" || refuse invalid_request 'lease is not a number'
 is_number "$fence_no" || refuse invalid_request 'fence is not a number'
 G=$D/g$gen
 state_dir || refuse resources "$S cannot be written"
