@@ -7,8 +7,9 @@ import pytest
 from wlctl.errors import GarbledAnswer
 from wlctl.host import outcome
 from wlctl.host.answer import Answer, parse
-from wlctl.model.actions import Launched, Placed, RefusalCode, Refused
+from wlctl.model.actions import Launched, Placed, RefusalCode, Refused, SettleOutcome
 from wlctl.model.generation import CgroupEnd, Containment, Liveliness
+from wlctl.model.upkeep import ChainPoint, ListName
 
 NONCE = "ef" * 16
 
@@ -19,17 +20,18 @@ LAUNCHED = (
 GIVEN = "given data=/var/lib/x unenforced=cpu unenforced=disk port=http:20000 port=admin:20001"
 ENDED = (
     "generation 3 closed=yes record=whole boot=b-1 recorded_boot=b-1 containment=isolated"
-    " leader=gone init=gone ctl=removed limit=missing inode=99 uid=61184 left=0 how=stopped"
-    " exit=143 at=5000"
+    " leader=gone init=gone ctl=removed limit=missing inode=99 uid=61184 shared=no left=0"
+    " how=stopped exit=143 oom=2 at=5000"
 )
 NEVER = (
     "generation 4 closed=yes record=none boot=b-1 recorded_boot=- containment=- leader=none"
-    " init=none ctl=none limit=none inode=- uid=- left=- how=- exit=- at=5000"
+    " init=none ctl=none limit=none inode=- uid=- shared=no left=- how=- exit=- oom=-"
+    " at=5000"
 )
 INSTANCE = "instance i-1 desired=running number=5 current=3 name=web package=abc"
 RUN = (
     "generation i-1 3 closed=no record=whole boot=b-1 leader=alive populated=1 exit=- pid=77"
-    " uid=61184"
+    " uid=61184 oom=0 health=unhealthy misses=4"
 )
 HEAD = ("node_id n", "boot_id b-1", "uptime_ms 9")
 
@@ -78,6 +80,48 @@ def test_readings_are_read() -> None:
     assert (second.launched, second.recorded, second.containment) == (False, False, None)
     assert (second.leader, second.recorded_boot_id, second.how) == (Liveliness.NONE, "", "")
     assert (second.uid, second.uid_left, second.exit_status) == (None, None, None)
+    assert (first.oom_kills, second.oom_kills, first.uid_shared) == (2, None, False)
+
+
+def test_a_login_that_is_shared_is_said_to_be() -> None:
+    found = outcome.stopped(_answer("node_id n", ENDED.replace("shared=no", "shared=yes")))
+
+    assert found.readings[0].uid_shared
+
+
+def test_health_is_read_and_may_not_be_asked_for() -> None:
+    unasked = RUN.replace("health=unhealthy misses=4", "health=- misses=0")
+    for line, health in ((RUN, ("unhealthy", 4)), (unasked, ("", 0))):
+        (instance,) = outcome.status(_answer(*HEAD, INSTANCE, line)).instances
+
+        assert (instance.generations[0].health, instance.generations[0].misses) == health
+
+
+def test_what_a_node_keeps_for_its_ledger_is_in_its_status() -> None:
+    bare = outcome.status(_answer(*HEAD))
+    damaged = outcome.status(_answer(*HEAD, "revocations -"))
+    kept = outcome.status(_answer(*HEAD, "revocations 1 2 ab", "checkpoint 3 4 cd"))
+
+    assert (bare.revocations, bare.checkpoint, damaged.revocations) == (None, None, None)
+    assert kept.revocations == ListName(1, 2, "ab")
+    assert kept.checkpoint == ChainPoint(3, 4, "cd")
+
+
+@pytest.mark.parametrize("line", ["revocations 1", "revocations 1 x ab", "checkpoint - 1 a"])
+def test_a_name_of_a_list_that_is_none_is_garbled(line: str) -> None:
+    with pytest.raises(GarbledAnswer):
+        outcome.status(_answer(*HEAD, line))
+
+
+@pytest.mark.parametrize("word", list(SettleOutcome))
+def test_what_became_of_a_decision_is_read(word: SettleOutcome) -> None:
+    refused = ("refused port 20777%20is%20taken",) if word is SettleOutcome.REFUSED else ()
+
+    found = outcome.settled(_answer("node_id n", *refused, ENDED, f"outcome {word}"))
+
+    assert (found.node_id, found.outcome, len(found.readings)) == ("n", word, 1)
+    wanted = Refused(RefusalCode.PORT, "20777 is taken") if refused else None
+    assert found.refused == wanted
 
 
 def test_a_torn_record_is_launched_and_not_recorded() -> None:
