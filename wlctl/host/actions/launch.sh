@@ -285,7 +285,7 @@ launch() { # under the lock; 1 and `problem` when it could not
 }
 await_leader() { # without the lock: 0 when the leader was recorded
 	uptime
-	w_end=$((t + 5000))
+	w_end=$((t + 20000)) # a small node under load takes its time
 	while :; do
 		load_record "$G"
 		[ -z "$r_leader" ] || return 0
