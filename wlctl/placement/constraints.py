@@ -9,8 +9,8 @@ from wlctl.model.placement import Check as CheckLine
 from wlctl.model.placement import Constraint, Rejection
 from wlctl.placement import room, standing
 from wlctl.placement.ask import Ask
-from wlctl.placement.route import Lack
-from wlctl.placement.rules import Check, Offer, Rule, never
+from wlctl.placement.route import Lack, claims_of
+from wlctl.placement.rules import Check, Offer, Rule
 from wlctl.placement.text import visible
 
 
@@ -88,7 +88,7 @@ def _route_holds(_ask: Ask, offer: Offer) -> str:
     found = offer.route
     if not found.variant:
         return "not the reason"
-    given = ", ".join(visible(claim.key) for claim in found.assigned)
+    given = ", ".join(visible(one.key) for one in claims_of(found, offer.profile.needed))
     return f"variant {visible(found.variant)} ({found.execution})" + (f": {given}" if given else "")
 
 
@@ -99,7 +99,6 @@ _NEED = Rule(
     change=_need_change,
     subject=_need_subject,
     effort=lambda _variant, _label, lack, *_values: _LACK_EFFORT[lack],
-    cures=never,  # one need among variants that may do without it: `placement.relax` looks itself
 )
 _EMULATION = Rule(
     check=lambda _ask, _offer: (),  # `route` reports it
@@ -108,7 +107,6 @@ _EMULATION = Rule(
     change=lambda *variants: f"allow emulation ({_names(variants)})",
     subject=lambda *_variants: "only emulated",
     effort=lambda *_variants: 1.5,
-    cures=never,
 )
 
 RULES: Mapping[Constraint, Rule] = MappingProxyType(

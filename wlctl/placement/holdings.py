@@ -6,12 +6,17 @@ from typing import NamedTuple
 from wlctl.model.fleet import Hold
 from wlctl.model.ids import InstanceId, NodeName
 
+_NO_PORTS: frozenset[int] = frozenset()
+
 
 class Held(NamedTuple):
     """What the holds of one node add up to.
 
     Attributes:
+        holds: In no order that matters.
         cpu_milli: Thousandths of a core: exact where a float is not.
+        outspoken: Those with a label or an exclusion.
+        ports: All fixed ports.
         claims: Capability key to how many instances have it: exclusively, and shared.
     """
 
@@ -20,6 +25,8 @@ class Held(NamedTuple):
     accel_memory_bytes: int = 0
     cpu_milli: int = 0
     disk_bytes: int = 0
+    outspoken: tuple[Hold, ...] = ()
+    ports: frozenset[int] = _NO_PORTS
     claims: Mapping[str, tuple[int, int]] = {}
 
 
@@ -35,21 +42,28 @@ def held_by_node(holds: Iterable[Hold]) -> dict[NodeName, Held]:
 
 
 def summed(holds: Iterable[Hold]) -> Held:
-    """Sum up the holds of one node; their order does not matter."""
-    kept = tuple(sorted(holds, key=lambda hold: (hold.instance, hold.name)))
+    """Sum up the holds of one node."""
+    kept = tuple(holds)
     memory = accel = cpu = disk = 0
+    outspoken: tuple[Hold, ...] = ()
+    ports: frozenset[int] = _NO_PORTS
     claims: dict[str, tuple[int, int]] = {}
     for hold in kept:
         memory += hold.memory_bytes
         accel += hold.accel_memory_bytes
-        cpu += milli(hold.cpu_cores)
         disk += hold.disk_bytes
+        if hold.cpu_cores:
+            cpu += milli(hold.cpu_cores)
+        if hold.labels or hold.excludes:
+            outspoken += (hold,)
+        if hold.ports:
+            ports = ports.union(hold.ports)
         for claim in hold.claims:
             exclusive, shared = claims.get(claim.key, (0, 0))
             claims[claim.key] = (
                 (exclusive + 1, shared) if claim.exclusive else (exclusive, shared + 1)
             )
-    return Held(kept, memory, accel, cpu, disk, claims)
+    return Held(kept, memory, accel, cpu, disk, outspoken, ports, claims)
 
 
 def without(held: Held, instance: InstanceId) -> Held:
@@ -59,4 +73,4 @@ def without(held: Held, instance: InstanceId) -> Held:
 
 def milli(cores: float) -> int:
     """Turn cores into thousandths; what is not zero never becomes zero."""
-    return max(1, round(cores * 1000)) if cores > 0 else 0
+    return round(cores * 1000) or 1 if cores > 0 else 0

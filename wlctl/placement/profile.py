@@ -2,7 +2,7 @@
 
 import math
 import sys
-from collections.abc import Hashable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from wlctl.model.facts import AttrValue, Capability, CapabilityState, Provenance
@@ -17,19 +17,23 @@ _POOLS = (MEM_UNIFIED, MEM_SYSTEM, MEM_VRAM)
 ACCEL = "accel"
 """First segment of what computes apart from the processors."""
 
+# Bound once: reading a member off its enum costs ten times a plain name.
+_AVAILABLE, _BUSY = CapabilityState.AVAILABLE, CapabilityState.BUSY
+_ACCELERATOR = Requirement(id_prefix=ACCEL)
 _IDENTIFYING = ("uuid", "serial", "path", "index")
 
 
 @dataclass(slots=True, eq=False)
 class Matter:
-    """The capabilities of a node that the needs speak of; nodes with equal ones share it.
+    """The capabilities that the needs speak of; nodes that no need can tell apart share it.
 
     Attributes:
-        capabilities: Those, in the node's order.
+        capabilities: Of the first such node, in its order.
         found: Slot of a need to the places, in `capabilities`, of what has its id or prefix.
         accelerated: There is an accelerator.
         dev: It is a machine of last resort.
         exclusive: One of them is for one instance at a time.
+        several: Some need has more than one to choose from.
     """
 
     capabilities: tuple[Capability, ...]
@@ -37,6 +41,7 @@ class Matter:
     accelerated: bool
     dev: bool
     exclusive: bool
+    several: bool
 
 
 @dataclass(slots=True, eq=False)
@@ -45,36 +50,19 @@ class Profile:
 
     Attributes:
         source: That tuple.
+        needed: Those of them that the needs speak of, at the places that `matter` knows.
         unified_bytes: Memory that processors and accelerators share; None without.
         system_bytes: None when no capability tells.
         measured: The workload's figure of merit as measured here; None when there is none.
     """
 
     source: tuple[Capability, ...]
+    needed: tuple[Capability, ...]
     matter: Matter
     unified_bytes: int | None
     system_bytes: int | None
     vram_bytes: int
     measured: float | None
-
-
-class _Slots(dict[str, tuple[int, ...]]):
-    """Capability id to the slots of what speaks of it; found out when first asked."""
-
-    def __init__(self, wanted: Sequence[Requirement], figures: frozenset[str]) -> None:
-        super().__init__()
-        self.figures = figures
-        self.only_figure = (len(wanted),)
-        self._wanted = wanted
-
-    def __missing__(self, capability_id: str) -> tuple[int, ...]:
-        slots = tuple(
-            slot for slot, wanted in enumerate(self._wanted) if is_meant(wanted, capability_id)
-        )
-        if not slots and capability_id in self.figures:
-            slots = self.only_figure
-        self[capability_id] = slots
-        return slots
 
 
 class Lens:
@@ -83,64 +71,97 @@ class Lens:
     def __init__(self, ask: Ask) -> None:
         perf = ask.spec.policy.perf
         self._perf_id = "" if perf is None else perf.id
-        wanted = [
+        self._figures = frozenset({*_POOLS, self._perf_id})
+        self._wanted = [
             *(need.requirement for need in ask.needs),
-            Requirement(id_prefix=ACCEL),
+            _ACCELERATOR,
             Requirement(id=ask.weights.dev_class),
         ]
         self._accel, self._dev = len(ask.needs), len(ask.needs) + 1
-        self._slots = _Slots(wanted, frozenset({*_POOLS, self._perf_id}))
-        self._prints: dict[Hashable, int] = {}
-        self._matters: dict[tuple[int, ...], Matter] = {}
+        self._only_figure = (len(self._wanted),)
+        # Id to the slots of the needs that speak of it, and to the attributes they look at.
+        self._slots: dict[str, tuple[int, ...]] = {}
+        self._attrs: dict[str, tuple[str, ...]] = {}
+        self._matters: dict[tuple[object, ...], Matter] = {}
 
     def look(self, capabilities: tuple[Capability, ...]) -> Profile:
         """Find what matters to the ask."""
-        slots_of = self._slots
+        slots, only_figure = self._slots, self._only_figure
+        try:
+            relevant = [one for one in capabilities if slots[one.id]]
+        except KeyError:  # an id that was not met before
+            for one in capabilities:
+                self._learn(one.id)
+            relevant = [one for one in capabilities if slots[one.id]]
         needed: list[Capability] = []
-        figures: dict[str, list[Capability]] = {}
-        for capability in [one for one in capabilities if slots_of[one.id]]:
-            if slots_of[capability.id] is not slots_of.only_figure:
-                needed.append(capability)
-            if capability.id in slots_of.figures:
-                figures.setdefault(capability.id, []).append(capability)
+        figures: list[Capability] = []
+        for one in relevant:
+            if slots[one.id] is not only_figure:
+                needed.append(one)
+            if one.id in self._figures:
+                figures.append(one)
+        found = tuple(needed)
+        if len(figures) == 1 and figures[0].id == MEM_SYSTEM:  # most nodes
+            return Profile(capabilities, found, self._matter(found), None, _pool(figures), 0, None)
+        vram = [one for one in figures if one.id == MEM_VRAM]
         return Profile(
-            source=capabilities,
-            matter=self._matter(needed),
-            unified_bytes=_pool(figures[MEM_UNIFIED]) if MEM_UNIFIED in figures else None,
-            system_bytes=_pool(figures[MEM_SYSTEM]) if MEM_SYSTEM in figures else None,
-            vram_bytes=sum(map(_total_bytes, figures[MEM_VRAM])) if MEM_VRAM in figures else 0,
-            measured=_measured(figures[self._perf_id]) if self._perf_id in figures else None,
+            capabilities,
+            found,
+            self._matter(found),
+            _pool([one for one in figures if one.id == MEM_UNIFIED]),
+            _pool([one for one in figures if one.id == MEM_SYSTEM]),
+            sum(map(_total_bytes, vram)),
+            _measured([one for one in figures if one.id == self._perf_id]),
         )
 
-    def _matter(self, needed: Sequence[Capability]) -> Matter:
-        prints = tuple([self._print(capability) for capability in needed])
+    def _matter(self, needed: tuple[Capability, ...]) -> Matter:
+        """Find what those share that no need can tell apart.
+
+        Only what a need looks at counts, and types do: 1 is not true, nor is it 1.0.
+        """
+        attrs_of = self._attrs
+        prints: tuple[object, ...] = tuple(
+            [
+                (one.id, one.provenance, one.state, one.exclusive, _told(one, names))
+                if (names := attrs_of[one.id])
+                else (one.id, one.provenance, one.state, one.exclusive)
+                for one in needed
+            ]
+        )
         matter = self._matters.get(prints)
         if matter is None:
-            found: dict[int, list[int]] = {}
-            for place, capability in enumerate(needed):
-                for slot in self._slots[capability.id]:
-                    found.setdefault(slot, []).append(place)
-            matter = self._matters[prints] = Matter(
-                capabilities=tuple(needed),
-                found=found,
-                accelerated=self._accel in found,
-                dev=self._dev in found,
-                exclusive=any(capability.exclusive for capability in needed),
-            )
+            matter = self._matters[prints] = self.matter_of(needed)
+        if matter.several:  # which of them is which decides their order
+            prints += tuple(map(sort_key, needed))
+            matter = self._matters.get(prints)
+            if matter is None:
+                matter = self._matters[prints] = self.matter_of(needed)
         return matter
 
-    def _print(self, capability: Capability) -> int:
-        """Number a capability so that equal ones have one number: 1 is not true, nor is it 1.0."""
-        attrs = capability.attrs
-        key: tuple[object, ...] = (
-            capability.id,
-            capability.provenance,
-            capability.state,
-            capability.exclusive,
+    def matter_of(self, needed: tuple[Capability, ...]) -> Matter:
+        """Sort capabilities that the needs speak of by the needs that do."""
+        found: dict[int, list[int]] = {}
+        for place, capability in enumerate(needed):
+            for slot in self._slots[capability.id]:
+                found.setdefault(slot, []).append(place)
+        return Matter(
+            capabilities=needed,
+            found=found,
+            accelerated=self._accel in found,
+            dev=self._dev in found,
+            exclusive=any(capability.exclusive for capability in needed),
+            several=any(len(places) > 1 for places in found.values()),
         )
-        if attrs:
-            key += (tuple(attrs.items()), tuple(map(_kind, attrs.values())))
-        return self._prints.setdefault(key, len(self._prints))
+
+    def _learn(self, capability_id: str) -> None:
+        wanted = self._wanted
+        slots = [slot for slot, one in enumerate(wanted) if is_meant(one, capability_id)]
+        asked = {predicate.attr for slot in slots for predicate in wanted[slot].where}
+        if self._accel in slots:
+            asked.add("memory_bytes")
+        self._attrs[capability_id] = tuple(sorted(asked))
+        is_figure = capability_id in self._figures
+        self._slots[capability_id] = tuple(slots) or (self._only_figure if is_figure else ())
 
 
 def is_meant(requirement: Requirement, capability_id: str) -> bool:
@@ -153,9 +174,8 @@ def is_meant(requirement: Requirement, capability_id: str) -> bool:
 
 def is_usable(capability: Capability, *, exclusive: bool) -> bool:
     """Answer whether it can be had: `busy` only when neither side is exclusive."""
-    if capability.state is CapabilityState.BUSY:
-        return not (exclusive or capability.exclusive)
-    return capability.state is CapabilityState.AVAILABLE
+    state = capability.state
+    return state is _AVAILABLE or (state is _BUSY and not exclusive and not capability.exclusive)
 
 
 def is_accelerator(capability: Capability) -> bool:
@@ -180,10 +200,11 @@ def capability_key(capability: Capability) -> str:
     return capability.id
 
 
-def sort_key(capability: Capability) -> tuple[int, str, str]:
+def sort_key(capability: Capability) -> tuple[int, str, str, str]:
     """Give what orders alternatives: the smallest accelerator first, then by name."""
     return (
         capacity_bytes(capability) or 0,
+        capability.id,
         capability_key(capability),
         repr(sorted((name, written(found)) for name, found in capability.attrs.items())),
     )
@@ -192,10 +213,12 @@ def sort_key(capability: Capability) -> tuple[int, str, str]:
 def _pool(found: Sequence[Capability]) -> int | None:
     """The one that is best known, the smaller where two are equally well known."""
     usable = [one for one in found if is_usable(one, exclusive=False)]
-    if len(usable) > 1:
+    if len(usable) == 1:
+        return _bytes(usable[0].attrs.get("total_bytes")) or 0
+    if usable:
         best = max(one.provenance for one in usable)
-        return min(_total_bytes(one) for one in usable if one.provenance == best)
-    return _total_bytes(usable[0]) if usable else None
+        usable = [one for one in usable if one.provenance == best]
+    return min(map(_total_bytes, usable), default=None)
 
 
 def _total_bytes(capability: Capability) -> int:
@@ -221,7 +244,12 @@ def _bytes(found: AttrValue | None) -> int | None:
     return int(found) if 0 <= found < math.inf else None
 
 
-def _kind(found: AttrValue) -> object:
+def _told(capability: Capability, names: tuple[str, ...]) -> tuple[object, ...]:
+    values = [capability.attrs.get(name) for name in names]
+    return (*values, *map(_kind, values))
+
+
+def _kind(found: AttrValue | None) -> object:
     return tuple(map(type, found)) if isinstance(found, tuple) else type(found)
 
 

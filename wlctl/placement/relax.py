@@ -2,9 +2,8 @@
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, replace
 from itertools import combinations, product
-from typing import NamedTuple
 
 from wlctl.model.facts import Provenance
 from wlctl.model.ids import NodeName
@@ -23,7 +22,8 @@ MOST_STEPS = 50_000_000
 """Steps that trying all of them may take; beyond, it is done greedily and said so."""
 
 
-class Cure(NamedTuple):
+@dataclass(frozen=True, slots=True, eq=False)
+class Cure:
     """The fewest terms (as bits) that must go for a node to become eligible.
 
     Attributes:
@@ -39,25 +39,33 @@ HOPELESS = Cure(())
 _FREE = Cure((0,))
 
 
-@dataclass(slots=True)
 class Blame:
     """What keeps the rejected nodes of one survey out, kept true as verdicts change."""
 
-    ask: Ask
-    _by_node: dict[NodeName, Cure] = field(default_factory=dict)
-    _nodes: dict[Cure, int] = field(default_factory=dict)
-    _routes: dict[int, Cure] = field(default_factory=dict)
-    _joined: dict[object, Cure] = field(default_factory=dict)
+    def __init__(self, ask: Ask) -> None:
+        self._ask = ask
+        self._fixed = {
+            constraint: ask.bits.get(rule.term, 0)
+            for constraint, rule in RULES.items()
+            if rule.cures is None and constraint not in ROUTE
+        }
+        self._by_node: dict[NodeName, Cure] = {}
+        self._nodes: dict[Cure, int] = {}
+        self._routes: dict[int, Cure] = {}
+        self._joined: dict[tuple[int, Cure, tuple[tuple[int, ...], ...]], Cure] = {}
 
     def put(self, offer: Offer, rejections: tuple[Rejection, ...]) -> None:
         """Note why a node is rejected, or that it is not any more."""
-        name = offer.node.name
-        before = self._by_node.pop(name, None)
+        before = self._by_node.pop(offer.node.name, None)
         if before is not None:
             self._nodes[before] -= 1
         if rejections:
-            cure = self._by_node[name] = self._cure(offer, rejections)
-            self._nodes[cure] = self._nodes.get(cure, 0) + 1
+            self.add(offer, rejections)
+
+    def add(self, offer: Offer, rejections: tuple[Rejection, ...]) -> None:
+        """Note why a node is rejected that was not yet looked at."""
+        cure = self._by_node[offer.node.name] = self._cure(offer, rejections)
+        self._nodes[cure] = self._nodes.get(cure, 0) + 1
 
     def relaxations(self, *, placed: bool, pin: NodeName | None) -> Relaxations:
         """Say what giving up terms would bring.
@@ -87,23 +95,29 @@ class Blame:
         )
 
     def _named(self, terms: int, nodes: Counter[int]) -> Relaxation:
-        texts = tuple(text for n, text in enumerate(self.ask.terms) if terms >> n & 1)
+        texts = tuple(text for n, text in enumerate(self._ask.terms) if terms >> n & 1)
         return Relaxation(texts, nodes[terms])
 
     def _cure(self, offer: Offer, rejections: tuple[Rejection, ...]) -> Cure:
-        forced, choices, route = 0, [], _FREE
+        forced, route = 0, _FREE
+        choices: tuple[tuple[int, ...], ...] = ()
         for constraint, values in rejections:
-            if constraint in ROUTE:
-                route = self._route(offer)
-                continue
-            cures = RULES[constraint].cures(self.ask, values)
-            if not cures:
+            bit = self._fixed.get(constraint)
+            if bit:
+                forced |= bit
+            elif bit == 0:
                 return HOPELESS
-            if len(cures) == 1:
-                forced |= cures[0]
+            elif constraint in ROUTE:
+                route = self._route(offer)
             else:
-                choices.append(cures)
-        key = forced, tuple(choices), route
+                cures = RULES[constraint].cures
+                assert cures is not None, "the others are fixed"
+                either = cures(self._ask, values)
+                if len(either) == 1:
+                    forced |= either[0]
+                else:
+                    choices += (either,)
+        key = forced, route, choices
         cure = self._joined.get(key)
         if cure is None:
             sets = (_union((forced, *chosen)) for chosen in product(*choices, route.sets))
@@ -114,7 +128,9 @@ class Blame:
         # By identity: the offers keep every route alive, so no id is used twice.
         cure = self._routes.get(id(offer.route))
         if cure is None:
-            cure = cure_route(self.ask, offer.profile.matter, offer.held.claims)
+            # As the node has them: claims are on its own capabilities.
+            own = replace(offer.profile.matter, capabilities=offer.profile.needed)
+            cure = cure_route(self._ask, own, offer.held.claims)
             self._routes[id(offer.route)] = cure
         return cure
 

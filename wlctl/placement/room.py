@@ -4,11 +4,15 @@ from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 from typing import Any
 
+from wlctl.model.fleet import Reading
 from wlctl.model.placement import Constraint, Rejection
 from wlctl.placement.ask import Ask
-from wlctl.placement.rules import Offer, Rule, rejection, term
+from wlctl.placement.rules import Offer, Rule, rejection
 from wlctl.placement.text import core_count, cores, size, visible
 
+# Bound once: reading a member off its enum costs ten times a plain name.
+_MEMORY, _CPU = Constraint.MEMORY, Constraint.CPU
+_DISK, _PORT = Constraint.DISK, Constraint.PORT
 _MOST_CORES = 1_000_000
 HOST, ACCEL, UNIFIED = "memory", "accelerator memory", "unified memory"
 
@@ -23,36 +27,31 @@ def memory_total_bytes(offer: Offer) -> int:
     return 0 if offer.node.memory is None else offer.node.memory.total_bytes
 
 
-def pools(offer: Offer) -> tuple[int, int, int, int]:
-    """Answer total and free bytes of the node's own memory, then those of its accelerators.
-
-    Free is what is neither promised to ours nor was used by others. Unified memory is one pool:
-    both pairs are the same then.
-    """
-    held, reading = offer.held, offer.node.memory
-    total = memory_total_bytes(offer)
-    free = total - held.memory_bytes - (0 if reading is None else reading.others_bytes)
-    if offer.profile.unified_bytes is not None:
-        free -= held.accel_memory_bytes
-        return total, free, total, free
-    vram = offer.profile.vram_bytes
-    return total, free, vram, vram - held.accel_memory_bytes
+def free_bytes(total: int, held: int, reading: Reading | None) -> int:
+    """Give what of `total` is neither promised to ours nor was used by others."""
+    return total - held if reading is None else total - held - reading.others_bytes
 
 
 def memory(ask: Ask, offer: Offer) -> tuple[Rejection, ...]:
-    """The memory asked for is there, neither promised to ours nor used by others."""
-    resources = ask.spec.resources
+    """The memory asked for is there, neither promised to ours nor used by others.
+
+    Unified memory is one pool for both demands.
+    """
+    resources, held, profile = ask.spec.resources, offer.held, offer.profile
     host, accel = resources.memory_bytes, resources.accel_memory_bytes
-    total, free, vram, vram_free = pools(offer)
-    if offer.profile.unified_bytes is not None:
+    total = memory_total_bytes(offer)
+    if profile.unified_bytes is not None:
+        free = free_bytes(total, held.memory_bytes + held.accel_memory_bytes, offer.node.memory)
         if host + accel <= free:
             return ()
-        return rejection(Constraint.MEMORY, UNIFIED, host + accel, free, total, host, accel)
+        return rejection(_MEMORY, UNIFIED, host + accel, free, total, host, accel)
     failed: tuple[Rejection, ...] = ()
+    free = free_bytes(total, held.memory_bytes, offer.node.memory)
     if host and host > free:
-        failed = rejection(Constraint.MEMORY, HOST, host, free, total)
-    if accel and accel > vram_free:
-        failed += rejection(Constraint.MEMORY, ACCEL, accel, vram_free, vram)
+        failed = rejection(_MEMORY, HOST, host, free, total)
+    if accel and accel > profile.vram_bytes - held.accel_memory_bytes:
+        left = profile.vram_bytes - held.accel_memory_bytes
+        failed += rejection(_MEMORY, ACCEL, accel, left, profile.vram_bytes)
     return failed
 
 
@@ -60,7 +59,7 @@ def cpu(ask: Ask, offer: Offer) -> tuple[Rejection, ...]:
     """The cores asked for are not promised to others."""
     need, total = ask.cpu_milli, cpu_total_milli(offer)
     free = total - offer.held.cpu_milli
-    return () if need <= free else rejection(Constraint.CPU, need, free, total)
+    return () if need <= free else rejection(_CPU, need, free, total)
 
 
 def cpu_total_milli(offer: Offer) -> int:
@@ -71,28 +70,22 @@ def cpu_total_milli(offer: Offer) -> int:
 
 def disk(ask: Ask, offer: Offer) -> tuple[Rejection, ...]:
     """The space asked for is there, neither promised to ours nor used by others."""
-    need = ask.spec.resources.disk_bytes
-    total, free = _disk(offer)
-    return () if need <= free else rejection(Constraint.DISK, need, free, total)
-
-
-def _disk(offer: Offer) -> tuple[int, int]:
-    reading = offer.node.disk
-    if reading is None:
-        return 0, 0
-    total = reading.total_bytes
-    return total, total - offer.held.disk_bytes - reading.others_bytes
+    need, reading = ask.spec.resources.disk_bytes, offer.node.disk
+    total = 0 if reading is None else reading.total_bytes
+    free = free_bytes(total, offer.held.disk_bytes, reading)
+    return () if need <= free else rejection(_DISK, need, free, total)
 
 
 def port(ask: Ask, offer: Offer) -> tuple[Rejection, ...]:
     """No instance of ours has the port, and nothing on the node listens on it."""
     failed: tuple[Rejection, ...] = ()
+    held, listening = offer.held, offer.node.ports_listening
     for name, number in ask.ports:
-        holders = sorted(hold.name for hold in offer.held.holds if number in hold.ports)
-        if holders:
-            failed += rejection(Constraint.PORT, number, name, holders[0])
-        elif number in offer.node.ports_listening:
-            failed += rejection(Constraint.PORT, number, name, None)
+        if number in held.ports:
+            holder = min(hold.name for hold in held.holds if number in hold.ports)
+            failed += rejection(_PORT, number, name, holder)
+        elif number in listening:
+            failed += rejection(_PORT, number, name, None)
     return failed
 
 
@@ -116,13 +109,17 @@ def _wanted_bytes(ask: Ask) -> int:
 
 
 def _memory_holds(ask: Ask, offer: Offer) -> str:
-    resources = ask.spec.resources
+    resources, held, profile = ask.spec.resources, offer.held, offer.profile
     host, accel = resources.memory_bytes, resources.accel_memory_bytes
-    total, free, vram, vram_free = pools(offer)
-    if offer.profile.unified_bytes is not None:
+    total = memory_total_bytes(offer)
+    if profile.unified_bytes is not None:
+        free = free_bytes(total, held.memory_bytes + held.accel_memory_bytes, offer.node.memory)
         return _pool_holds(UNIFIED, host + accel, free, total)
-    own = _pool_holds(HOST, host, free, total)
-    return f"{own}; {_pool_holds(ACCEL, accel, vram_free, vram)}" if accel else own
+    own = _pool_holds(HOST, host, free_bytes(total, held.memory_bytes, offer.node.memory), total)
+    if not accel:
+        return own
+    vram = profile.vram_bytes
+    return f"{own}; {_pool_holds(ACCEL, accel, vram - held.accel_memory_bytes, vram)}"
 
 
 def _pool_holds(pool: str, need: int, free: int, total: int) -> str:
@@ -137,7 +134,9 @@ def _cpu_holds(ask: Ask, offer: Offer) -> str:
 
 
 def _disk_holds(ask: Ask, offer: Offer) -> str:
-    total, free = _disk(offer)
+    reading = offer.node.disk
+    total = 0 if reading is None else reading.total_bytes
+    free = free_bytes(total, offer.held.disk_bytes, reading)
     return _pool_holds("disk", ask.spec.resources.disk_bytes, free, total)
 
 
@@ -214,7 +213,7 @@ RULES: Mapping[Constraint, Rule] = MappingProxyType(
                 f"need {cores(values[0][0])})"
             ),
             effort=lambda need, free, _total: 3.0 + _share(need - free, need),
-            cures=term("cpu"),
+            term="cpu",
         ),
         Constraint.DISK: Rule(
             check=disk,
@@ -227,7 +226,7 @@ RULES: Mapping[Constraint, Rule] = MappingProxyType(
                 subject, [("disk", *found) for found in values]
             ),
             effort=lambda need, free, _total: 3.0 + _share(need - free, need),
-            cures=term("disk"),
+            term="disk",
         ),
         Constraint.PORT: Rule(
             check=port,
@@ -253,7 +252,7 @@ RULES: Mapping[Constraint, Rule] = MappingProxyType(
             ),
             subject=lambda id_, *_values: f"{visible(id_)} below target",
             effort=lambda _id, measured, minimum: 6.5 + 0.4 * (minimum - measured) / minimum,
-            cures=term("perf"),
+            term="perf",
         ),
     }
 )

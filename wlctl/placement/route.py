@@ -41,7 +41,8 @@ class Route:
 
     Attributes:
         variant: Empty when nothing matched.
-        assigned: In the order of the needs.
+        assigned: In the order of the needs: a place among the node's needed capabilities, and
+            whether it is for this instance alone.
         capacity_bytes: Memory of the accelerators assigned; None when none is, or one does not say.
         accelerated: An accelerator is assigned.
         locality: What the workload's satisfied preferences add up to.
@@ -50,10 +51,17 @@ class Route:
     rejections: tuple[Rejection, ...] = ()
     variant: str = ""
     execution: Execution = Execution.NATIVE
-    assigned: tuple[Claim, ...] = ()
+    assigned: tuple[tuple[int, bool], ...] = ()
     capacity_bytes: int | None = None
     accelerated: bool = False
     locality: float = 0.0
+
+
+def claims_of(route: Route, needed: Sequence[Capability]) -> tuple[Claim, ...]:
+    """Name what a node would give: its own capabilities, which others may only be alike."""
+    return tuple(
+        Claim(capability_key(needed[place]), exclusive) for place, exclusive in route.assigned
+    )
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -232,14 +240,14 @@ def _routed(
     locality: float,
 ) -> Route:
     caps = matter.capabilities
-    assigned: list[Claim] = []
+    assigned: list[tuple[int, bool]] = []
     accelerators: set[int] = set()
     for one in met:
         places = given.get(one.need.slot, one.places[: one.need.requirement.count])
         for place in places:
             capability = caps[place]
             exclusive = one.need.requirement.exclusive or capability.exclusive
-            assigned.append(Claim(capability_key(capability), exclusive))
+            assigned.append((place, exclusive))
             if is_accelerator(capability):
                 accelerators.add(place)
     sizes = [capacity_bytes(caps[place]) for place in accelerators]

@@ -47,8 +47,8 @@ class Rule:
         tally: How such a count is called, given the values of all of them.
         effort: How much the change asks for: among nearest misses the lower comes first. The whole
             part is the kind of change, the fraction how far off the node is.
-        cures: The terms of the request (as bits) any one set of which, given up, would admit it;
-            empty when none would.
+        term: The policy term that, given up, would admit it; empty when none would.
+        cures: Where that depends on the values: the terms (as bits) any one set of which would.
     """
 
     check: Check
@@ -57,7 +57,8 @@ class Rule:
     change: Callable[..., str]
     subject: Callable[..., str]
     effort: Callable[..., float]
-    cures: Callable[[Ask, tuple[Any, ...]], tuple[int, ...]]
+    term: str = ""
+    cures: Callable[[Ask, tuple[Any, ...]], tuple[int, ...]] | None = None
     asked: Callable[[Ask], bool] = lambda _ask: True
     tally: Callable[[str, Sequence[tuple[Any, ...]]], str] = lambda subject, _values: subject
 
@@ -65,13 +66,3 @@ class Rule:
 def rejection(constraint: Constraint, *values: object) -> tuple[Rejection, ...]:
     """Say that one thing is wrong."""
     return (Rejection(constraint, values),)
-
-
-def never(_ask: Ask, _values: tuple[Any, ...]) -> tuple[int, ...]:
-    """Nothing the request could give up helps."""
-    return ()
-
-
-def term(name: str) -> Callable[[Ask, tuple[Any, ...]], tuple[int, ...]]:
-    """Giving up the policy term `name` helps."""
-    return lambda ask, _values: (ask.bits[name],)

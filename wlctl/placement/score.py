@@ -5,11 +5,13 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import NamedTuple
 
+from wlctl.model.fleet import Claim
 from wlctl.model.ids import NodeName
 from wlctl.model.placement import TIER_ORDER, Candidate, Terms, Tiering
 from wlctl.model.workload import Execution, LatencyClass
 from wlctl.placement.ask import Ask
 from wlctl.placement.room import cpu_total_milli, memory_total_bytes
+from wlctl.placement.route import claims_of
 from wlctl.placement.rules import Offer
 
 
@@ -57,6 +59,7 @@ class _Fixed(NamedTuple):
     accel_fit: float
     perf: float
     flags: tuple[str, ...]
+    assigned: tuple[Claim, ...]
 
 
 class Scale:
@@ -86,7 +89,7 @@ class Scale:
         fixed = self._fixed.get((id(offer.profile), id(route)))
         if fixed is None:
             fixed = self._fixed[id(offer.profile), id(route)] = self._look(offer)
-        tier, execution, locality, accel_fit, perf, flags = fixed
+        tier, execution, locality, accel_fit, perf, flags, assigned = fixed
         load = node.load
         if load is None or not 0 <= load < math.inf:
             flags, idle = (*flags, "load_unknown"), 0.0
@@ -102,7 +105,7 @@ class Scale:
             execution + locality + accel_fit + perf + idle + room + spread + sticky,
             Terms(execution, locality, accel_fit, perf, idle, room, spread, sticky),
             flags,
-            route.assigned,
+            assigned,
         )
 
     def _look(self, offer: Offer) -> _Fixed:
@@ -115,6 +118,7 @@ class Scale:
             accel_fit=ask.weights.accel_fit * _fit(offer, self.best),
             perf=0.0 if measured is None else _perf(ask, measured, self.best),
             flags=("unmeasured",) if wanted and measured is None else (),
+            assigned=claims_of(offer.route, offer.profile.needed),
         )
 
 

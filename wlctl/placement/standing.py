@@ -7,9 +7,10 @@ from wlctl.model.fleet import Ruling, Verdict
 from wlctl.model.node import Liveness, Tier
 from wlctl.model.placement import Constraint, Rejection
 from wlctl.placement.ask import Ask
-from wlctl.placement.rules import Offer, Rule, never, rejection, term
+from wlctl.placement.rules import Offer, Rule, rejection
 from wlctl.placement.text import count, span, visible
 
+_ALLOWED = Ruling.ALLOWED  # bound once: reading it off its enum costs ten times as much
 _RETIRED = rejection(Constraint.NODE_RETIRED)
 _CORDONED = rejection(Constraint.LIVENESS, "cordoned")
 _SILENT: Mapping[Liveness, tuple[Rejection, ...]] = MappingProxyType(
@@ -57,9 +58,11 @@ def workload_revoked(ask: Ask, _offer: Offer) -> tuple[Rejection, ...]:
 
 def co_residency(ask: Ask, offer: Offer) -> tuple[Rejection, ...]:
     """No neighbour carries a label we exclude, and none excludes a label of ours."""
+    if not offer.held.outspoken:
+        return ()
     carriers: dict[str, list[str]] = {}
     objectors: dict[str, list[str]] = {}
-    for hold in offer.held.holds:
+    for hold in offer.held.outspoken:
         for label in ask.excludes.intersection(hold.labels):
             carriers.setdefault(label, []).append(hold.name)
         for label in ask.labels.intersection(hold.excludes):
@@ -76,7 +79,7 @@ def gate(_ask: Ask, offer: Offer) -> tuple[Rejection, ...]:
     verdict = offer.node.gate
     if verdict is None:
         return rejection(Constraint.GATE, "denied", "", "no verdict")
-    if verdict.ruling is Ruling.ALLOWED:
+    if verdict.ruling is _ALLOWED:
         return ()
     return rejection(Constraint.GATE, verdict.ruling.value, verdict.rule, verdict.reason)
 
@@ -144,7 +147,6 @@ RULES: Mapping[Constraint, Rule] = MappingProxyType(
             change=lambda: "add the machine as a new node",
             subject=lambda: "retired",
             effort=lambda: 11.0,
-            cures=never,
         ),
         Constraint.LIVENESS: Rule(
             check=liveness,
@@ -153,7 +155,6 @@ RULES: Mapping[Constraint, Rule] = MappingProxyType(
             change=_liveness_change,
             subject=str,
             effort=lambda state: 1.0 if state == "cordoned" else 9.0,
-            cures=never,
         ),
         Constraint.FACTS_EXPIRED: Rule(
             check=facts_expired,
@@ -162,7 +163,6 @@ RULES: Mapping[Constraint, Rule] = MappingProxyType(
             change=lambda ago: f"{'re-probe' if ago else 'probe'}: {_facts_detail(ago)}",
             subject=lambda ago: "facts expired" if ago else "no facts yet",
             effort=lambda ago: 0.0 if ago else 0.5,
-            cures=never,
         ),
         Constraint.TRUST: Rule(
             check=trust,
@@ -171,7 +171,7 @@ RULES: Mapping[Constraint, Rule] = MappingProxyType(
             change=lambda has, needs: f"raise tier {has.word} -> {needs.word}",
             subject=lambda _has, needs: f"tier below {needs.word}",
             effort=lambda has, needs: 2.0 + (needs - has) / 10,
-            cures=term("trust"),
+            term="trust",
         ),
         Constraint.WORKLOAD_REVOKED: Rule(
             check=workload_revoked,
@@ -181,7 +181,6 @@ RULES: Mapping[Constraint, Rule] = MappingProxyType(
             change=lambda *refs: f"unrevoke {', '.join(map(visible, refs))}",
             subject=lambda *refs: f"revoked {', '.join(map(visible, refs))}",
             effort=lambda *_refs: 10.0,
-            cures=never,
         ),
         Constraint.CO_RESIDENCY: Rule(
             check=co_residency,
@@ -206,7 +205,6 @@ RULES: Mapping[Constraint, Rule] = MappingProxyType(
                 f"gate {ruling} by {visible(rule)}" if rule else f"gate {ruling}: no verdict"
             ),
             effort=lambda ruling, _rule, _reason: 7.0 if ruling == "deferred" else 8.0,
-            cures=never,
         ),
     }
 )

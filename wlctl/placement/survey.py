@@ -54,7 +54,8 @@ class Survey:
         self._checks = checks_of(ask)
         self._lens = Lens(ask)
         self._profiles: dict[int, tuple[Profile, Route]] = {}
-        self._routes: dict[tuple[Matter, object], Route] = {}
+        self._routes: dict[Matter, Route] = {}
+        self._routes_beside: dict[tuple[int, object], Route] = {}
 
     def judge_all(self, nodes: Iterable[tuple[NodeView, Held, bool]]) -> None:
         """Judge a fleet, once.
@@ -72,7 +73,7 @@ class Survey:
                     failed += found
             if failed:
                 rejected[node.name] = failed
-                self.blame.put(offer, failed)
+                self.blame.add(offer, failed)
         self._score_all()
 
     def offer(self, node: NodeView, held: Held, *, retired: bool) -> Offer:
@@ -81,11 +82,10 @@ class Survey:
         known = self._profiles.get(id(node.capabilities))
         if known is None:
             profile = self._lens.look(node.capabilities)
-            known = profile, self._route(profile.matter, _NO_CLAIMS)
-            self._profiles[id(node.capabilities)] = known
+            known = self._profiles[id(node.capabilities)] = profile, self._route(profile.matter)
         profile, route = known
         if held.claims:
-            route = self._route(profile.matter, self._claims(held, profile.matter))
+            route = self._route_beside(profile, held, route)
         return Offer(node, held, profile, route, retired, self._now_ms)
 
     def holding(self, offer: Offer, held: Held) -> Offer:
@@ -137,15 +137,23 @@ class Survey:
             or (come is not None and best_of([come], best) != best)
         )
 
-    def _route(self, matter: Matter, claims: Claims) -> Route:
-        key = matter, tuple(sorted(claims.items())) if claims else None
-        route = self._routes.get(key)
+    def _route(self, matter: Matter) -> Route:
+        route = self._routes.get(matter)
         if route is None:
-            route = self._routes[key] = find_route(self.ask, matter, claims)
+            route = self._routes[matter] = find_route(self.ask, matter, _NO_CLAIMS)
         return route
 
-    def _claims(self, held: Held, matter: Matter) -> Claims:
-        """Those that could stand in the way: a shared one only does where one side is exclusive."""
-        if self.ask.exclusive or matter.exclusive:
-            return held.claims
-        return {key: found for key, found in held.claims.items() if found[0]}
+    def _route_beside(self, profile: Profile, held: Held, alone: Route) -> Route:
+        """Find the route beside instances that claim some of the node's own capabilities."""
+        claims = held.claims
+        if not (self.ask.exclusive or profile.matter.exclusive):
+            # A shared claim stands in the way only where one of the two sides is exclusive.
+            claims = {key: found for key, found in claims.items() if found[0]}
+        if not claims:
+            return alone
+        key = id(profile), tuple(sorted(claims.items()))
+        route = self._routes_beside.get(key)
+        if route is None:
+            own = self._lens.matter_of(profile.needed)
+            route = self._routes_beside[key] = find_route(self.ask, own, claims)
+        return route
