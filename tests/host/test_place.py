@@ -302,8 +302,12 @@ def test_the_number_of_processes_is_held_to_its_limit(bench: Bench) -> None:
 @pytest.mark.parametrize(
     ("work", "changes", "code"),
     [
-        pytest.param(replace(SLEEP, more=("user web",)), {}, "no_user", id="a user who is not there"),
-        pytest.param(replace(SLEEP, more=("group video",)), {}, "no_user", id="a group that is not there"),
+        pytest.param(
+            replace(SLEEP, more=("user web",)), {}, "no_user", id="a user who is not there"
+        ),
+        pytest.param(
+            replace(SLEEP, more=("group video",)), {}, "no_user", id="a group that is not there"
+        ),
         pytest.param(
             replace(SLEEP, more=("capability CAP_FLY",)), {}, "governance", id="a capability"
         ),
