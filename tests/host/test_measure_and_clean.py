@@ -1,5 +1,6 @@
 """Measuring a node and taking an installation off it, on real nodes of every kind."""
 
+import shutil
 import time
 
 import pytest
@@ -55,6 +56,7 @@ def test_a_node_that_was_never_looked_at_is_not_measured(bench: Bench) -> None:
 
 @pytest.mark.kinds(ONE)
 def test_only_what_is_this_installation_s_goes_while_another_one_is_there(bench: Bench) -> None:
+    forget_others(bench)
     other = InstallationId("another")
     assert isinstance(bench.session.facts(other), NodeFacts)
     node_id = bench.facts.node_id
@@ -74,6 +76,7 @@ def test_only_what_is_this_installation_s_goes_while_another_one_is_there(bench:
 
 @pytest.mark.kinds(ONE)
 def test_cleaning_what_is_clean_is_nothing_to_do(bench: Bench) -> None:
+    forget_others(bench)
     node_id = bench.facts.node_id
     assert isinstance(bench.session.clean(INSTALLATION, node_id), Cleaned)
 
@@ -101,3 +104,9 @@ def test_nothing_goes_from_another_node(bench: Bench) -> None:
     assert isinstance(refused, Refused)
     assert refused.code is RefusalCode.VERIFY
     assert bench.node.state.exists()
+
+
+def forget_others(bench: Bench) -> None:
+    """Take from the node whatever other tests left in its state directory."""
+    if bench.node.state.exists():
+        shutil.rmtree(bench.node.state)

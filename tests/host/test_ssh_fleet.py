@@ -1,7 +1,6 @@
 """A hundred nodes at once: each fails alone, none waits for another, and nothing is left."""
 
 import contextlib
-import os
 import signal
 import socket
 import subprocess
@@ -15,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from tests.host.bench import INSTALLATION, nonce, wait_until
-from tests.host.nodes import SshdNode, cgroup2, sshd_nodes
+from tests.host.nodes import SshdNode, sshd_nodes
 from wlctl.errors import BannerTimeout, ConnectFailed, ConnectTimeout, HostKeyChanged, WlctlError
 from wlctl.flows import fanout
 from wlctl.host.node import connect
@@ -35,8 +34,8 @@ PATIENT = Deadlines(connect_s=4.0, banner_s=4.0, auth_s=30.0)
 def fleet() -> Iterator[list[SshdNode]]:
     with sshd_nodes(COUNT) as nodes:
         yield nodes
-    left = [path.name for path in cgroup2().glob(f"wlctl-test-{os.getpid()}-*")]
-    assert left == []
+        made = [node.cgroup for node in nodes]
+    assert [path.name for path in made if path.exists()] == []
 
 
 @contextlib.contextmanager

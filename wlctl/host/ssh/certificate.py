@@ -115,7 +115,13 @@ def check_host(cert: Certificate, name: str, now_s: int) -> None:
     try:
         authority = paramiko.PKey.from_type_string(authority_type, cert.authority)
         good = authority.verify_ssh_sig(cert.signed, Message(cert.signature))
-    except (paramiko.SSHException, ValueError, TypeError, paramiko.pkey.UnknownKeyType) as error:
+    except (
+        paramiko.SSHException,
+        ArithmeticError,  # of a number that is negative
+        ValueError,
+        TypeError,
+        paramiko.pkey.UnknownKeyType,
+    ) as error:
         raise NoCertificate(f"its signature cannot be checked: {error}") from error
     if not good:
         raise NoCertificate("its signature does not fit")
