@@ -45,6 +45,7 @@ ONE = [("dash", "root"), ("bash", "sudo"), ("busybox", "plain")]
 
 @pytest.mark.kinds(ONE)
 def test_a_node_that_was_never_looked_at_is_not_measured(bench: Bench) -> None:
+    assert bench.facts.node_id  # it was looked at, and what it kept of that is gone
     moved = bench.node.state.rename(bench.node.state.with_name("moved"))
 
     refused = bench.session.measure(INSTALLATION)
