@@ -170,14 +170,10 @@ class Pass:
         for name in (request.pin, *request.why):
             if name is not None:
                 checks[name] = tuple(check_list(survey.ask, survey.offers[name]))
-        seen, blame = survey.verdicts(), survey.blame
-        relaxed = blame.relaxations(placed=bool(dispatch_order(request, survey)), pin=request.pin)
-        for left in range(request.count, 0, -1):
-            order = dispatch_order(request, survey)
-            if not order:
-                seen = survey.verdicts()
-                relaxed = blame.relaxations(placed=False, pin=request.pin)
-                break
+        seen = survey.verdicts()
+        order = dispatch_order(request, survey, seen.ranked)
+        relaxed = survey.blame.relaxations(placed=bool(order), pin=request.pin)
+        while order:
             chosen = order[0]
             offer = survey.offers[chosen.node]
             if chosen.node not in checks:
@@ -189,10 +185,16 @@ class Pass:
                 if name in survey.rejected and name not in seen.rejected
             }
             placements.append(Placement(chosen, affinity, order, full))
-            if left > 1:
-                touched.setdefault(chosen.node, offer)
-                hold = hold_of(request.workload, chosen, InstanceId(""))
-                survey.put(survey.holding(offer, summed((*offer.held.holds, hold))))
+            if len(placements) == request.count:
+                break
+            touched.setdefault(chosen.node, offer)
+            hold = hold_of(request.workload, chosen, InstanceId(""))
+            survey.put(survey.holding(offer, summed((*offer.held.holds, hold))))
+            order = dispatch_order(request, survey, tuple(survey.ranked))
+        else:
+            if placements:  # the verdicts that matter are those the next copy met
+                seen = survey.verdicts()
+                relaxed = survey.blame.relaxations(placed=False, pin=request.pin)
         fits = len(placements)
         return Decision(
             request=request,
@@ -207,7 +209,9 @@ class Pass:
         )
 
 
-def dispatch_order(request: PlaceRequest, survey: Survey) -> tuple[Candidate, ...]:
+def dispatch_order(
+    request: PlaceRequest, survey: Survey, ranked: tuple[Candidate, ...]
+) -> tuple[Candidate, ...]:
     """Give the order in which to try: by tier; in each, the preferred, the rest, the avoided.
 
     Preferred nodes come in the order given, the others by rank. A pin allows only its node.
@@ -217,12 +221,12 @@ def dispatch_order(request: PlaceRequest, survey: Survey) -> tuple[Candidate, ..
         return () if pinned is None else (pinned,)
     wishes = {name: len(request.prefer) + 1 for name in request.avoid}
     wishes |= {name: n for n, name in reversed(list(enumerate(request.prefer)))}
-    if wishes.keys().isdisjoint(survey.candidates):
-        return tuple(survey.ranked)
+    if not any(name in survey.candidates for name in wishes):
+        return ranked
     indifferent = len(request.prefer)
     return tuple(
         sorted(
-            survey.ranked,
+            ranked,
             key=lambda one: (TIER_ORDER[one.tier], wishes.get(one.node, indifferent)),
         )
     )

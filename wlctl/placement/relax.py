@@ -59,6 +59,8 @@ class Blame:
         before = self._by_node.pop(offer.node.name, None)
         if before is not None:
             self._nodes[before] -= 1
+            if not self._nodes[before]:
+                del self._nodes[before]
         if rejections:
             self.add(offer, rejections)
 
@@ -81,10 +83,9 @@ class Blame:
         nodes: Counter[int] = Counter()
         exact = True
         for cure, number in cures:
-            if number:
-                exact = exact and cure.exact
-                for terms in cure.sets:
-                    nodes[terms] += number
+            exact = exact and cure.exact
+            for terms in cure.sets:
+                nodes[terms] += number
         single = [terms for terms in nodes if terms.bit_count() == 1]
         single.sort(key=lambda terms: (-nodes[terms], terms))
         fewest = min(nodes, key=lambda terms: (terms.bit_count(), -nodes[terms], terms), default=0)

@@ -122,7 +122,10 @@ class Scale:
         )
 
 
-def rank(candidate: Candidate) -> tuple[int, float, NodeName]:
+Rank = tuple[int, float, NodeName]
+
+
+def rank(candidate: Candidate) -> Rank:
     """Order candidates: by tier, then by score, the higher first, then by name."""
     return TIER_ORDER[candidate.tier], -candidate.total, candidate.node
 

@@ -1,6 +1,6 @@
 """The verdict of every node on one ask, kept true while placements are made."""
 
-from bisect import bisect_left, insort
+from bisect import bisect_left
 from collections.abc import Iterable
 from typing import NamedTuple
 
@@ -14,7 +14,7 @@ from wlctl.placement.profile import Lens, Matter, Profile
 from wlctl.placement.relax import Blame
 from wlctl.placement.route import Claims, Route, find_route
 from wlctl.placement.rules import Offer
-from wlctl.placement.score import NO_BEST, Scale, best_of, rank
+from wlctl.placement.score import NO_BEST, Rank, Scale, best_of, rank
 
 _NO_CLAIMS: Claims = {}
 
@@ -49,6 +49,7 @@ class Survey:
         self.offers: dict[NodeName, Offer] = {}
         self.blame = Blame(ask)
         self.current_node: NodeName | None = None
+        self._ranks: list[Rank] = []  # of `ranked`, which is searched by them
         self._now_ms = now_ms
         self._scale = Scale(ask, NO_BEST)
         self._checks = checks_of(ask)
@@ -103,8 +104,9 @@ class Survey:
         self.offers[name] = offer
         old = self.candidates.pop(name, None)
         if old is not None:
-            del self.ranked[bisect_left(self.ranked, rank(old), key=rank)]
-        failed = tuple(found for check in self._checks for found in check(self.ask, offer))
+            place = bisect_left(self._ranks, rank(old))
+            del self._ranks[place], self.ranked[place]
+        failed = tuple([found for check in self._checks for found in check(self.ask, offer)])
         self.blame.put(offer, failed)
         if failed:
             self.rejected[name] = failed
@@ -115,27 +117,31 @@ class Survey:
         elif not failed:
             candidate = self._scale.score(offer, self.current_node)
             self.candidates[name] = candidate
-            insort(self.ranked, candidate, key=rank)
+            place = bisect_left(self._ranks, rank(candidate))
+            self._ranks.insert(place, rank(candidate))
+            self.ranked.insert(place, candidate)
+
+    def _survivors(self) -> list[Offer]:
+        rejected = self.rejected
+        return [offer for name, offer in self.offers.items() if name not in rejected]
 
     def _score_all(self) -> None:
-        rejected = self.rejected
-        survivors = [offer for name, offer in self.offers.items() if name not in rejected]
+        survivors = self._survivors()
         self._scale = Scale(self.ask, best_of(survivors))
         score, current = self._scale.score, self.current_node
         self.ranked = sorted([score(offer, current) for offer in survivors], key=rank)
+        self._ranks = [rank(candidate) for candidate in self.ranked]
         self.candidates = {candidate.node: candidate for candidate in self.ranked}
 
     def _moves_best(self, gone: Offer | None, come: Offer | None) -> bool:
-        """Answer whether what the others are measured against may be another now."""
+        """Answer whether what the others are measured against is another now."""
         left, joined = best_of([gone] if gone else []), best_of([come] if come else [])
         if left == joined:
             return False
         best = self._scale.best
-        return (
-            (left.capacity_bytes is not None and left.capacity_bytes == best.capacity_bytes)
-            or (left.measured is not None and left.measured == best.measured)
-            or (come is not None and best_of([come], best) != best)
-        )
+        if left.capacity_bytes == best.capacity_bytes or left.measured == best.measured:
+            return best_of(self._survivors()) != best
+        return best_of([come] if come else [], best) != best
 
     def _route(self, matter: Matter) -> Route:
         route = self._routes.get(matter)
