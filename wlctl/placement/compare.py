@@ -55,7 +55,7 @@ def _amount(attr: str, found: AttrValue) -> str:
 
 def is_number(found: object) -> bool:
     """Answer whether `found` is an int or a float; a boolean is neither."""
-    return isinstance(found, int | float) and not isinstance(found, bool)
+    return isinstance(found, (int, float)) and not isinstance(found, bool)
 
 
 def is_version(found: object) -> bool:

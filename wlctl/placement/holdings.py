@@ -52,8 +52,8 @@ def summed(holds: Iterable[Hold]) -> Held:
         memory += hold.memory_bytes
         accel += hold.accel_memory_bytes
         disk += hold.disk_bytes
-        if hold.cpu_cores:
-            cpu += milli(hold.cpu_cores)
+        if hold.cpu_cores > 0:
+            cpu += round(hold.cpu_cores * 1000) or 1  # as `milli` does
         if hold.labels or hold.excludes:
             outspoken += (hold,)
         if hold.ports:

@@ -3,7 +3,7 @@
 import math
 import sys
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from wlctl.model.facts import AttrValue, Capability, CapabilityState, Provenance
 from wlctl.model.workload import Requirement
@@ -19,8 +19,36 @@ ACCEL = "accel"
 
 # Bound once: reading a member off its enum costs ten times a plain name.
 _AVAILABLE, _BUSY = CapabilityState.AVAILABLE, CapabilityState.BUSY
+_PROBED = Provenance.PROBED
 _ACCELERATOR = Requirement(id_prefix=ACCEL)
 _IDENTIFYING = ("uuid", "serial", "path", "index")
+
+
+@dataclass(slots=True, eq=False)
+class Plan:
+    """What follows from the ids of a node's capabilities alone, in their order.
+
+    Attributes:
+        needed: The places of those that the needs speak of.
+        looked_at: For each of them the attributes that a need looks at.
+        found: Slot of a need to the places, among the needed, of what has its id or prefix.
+        figures: Id of a figure to its places.
+        system_only: The place of the one figure that most nodes have; None where there is another.
+        accelerated: There is an accelerator.
+        dev: It is a machine of last resort.
+        several: Some need has more than one to choose from.
+        matters: Those met so far, by what the needs see.
+    """
+
+    needed: tuple[int, ...]
+    looked_at: tuple[tuple[str, ...], ...]
+    found: dict[int, list[int]]
+    figures: dict[str, list[int]]
+    system_only: int | None
+    accelerated: bool
+    dev: bool
+    several: bool
+    matters: dict[tuple[object, ...], "Matter"] = field(default_factory=dict)
 
 
 @dataclass(slots=True, eq=False)
@@ -29,19 +57,17 @@ class Matter:
 
     Attributes:
         capabilities: Of the first such node, in its order.
-        found: Slot of a need to the places, in `capabilities`, of what has its id or prefix.
-        accelerated: There is an accelerator.
-        dev: It is a machine of last resort.
         exclusive: One of them is for one instance at a time.
-        several: Some need has more than one to choose from.
     """
 
+    plan: Plan
     capabilities: tuple[Capability, ...]
-    found: dict[int, list[int]]
-    accelerated: bool
-    dev: bool
     exclusive: bool
-    several: bool
+
+
+def matter_of(plan: Plan, needed: tuple[Capability, ...]) -> Matter:
+    """Give the matter of a node's own capabilities."""
+    return Matter(plan, needed, any(capability.exclusive for capability in needed))
 
 
 @dataclass(slots=True, eq=False)
@@ -71,97 +97,104 @@ class Lens:
     def __init__(self, ask: Ask) -> None:
         perf = ask.spec.policy.perf
         self._perf_id = "" if perf is None else perf.id
-        self._figures = frozenset({*_POOLS, self._perf_id})
         self._wanted = [
             *(need.requirement for need in ask.needs),
             _ACCELERATOR,
             Requirement(id=ask.weights.dev_class),
         ]
         self._accel, self._dev = len(ask.needs), len(ask.needs) + 1
-        self._only_figure = (len(self._wanted),)
-        # Id to the slots of the needs that speak of it, and to the attributes they look at.
         self._slots: dict[str, tuple[int, ...]] = {}
-        self._attrs: dict[str, tuple[str, ...]] = {}
-        self._matters: dict[tuple[object, ...], Matter] = {}
+        self._plans: dict[tuple[str, ...], Plan] = {}
 
     def look(self, capabilities: tuple[Capability, ...]) -> Profile:
         """Find what matters to the ask."""
-        slots, only_figure = self._slots, self._only_figure
-        try:
-            relevant = [one for one in capabilities if slots[one.id]]
-        except KeyError:  # an id that was not met before
-            for one in capabilities:
-                self._learn(one.id)
-            relevant = [one for one in capabilities if slots[one.id]]
-        needed: list[Capability] = []
-        figures: list[Capability] = []
-        for one in relevant:
-            if slots[one.id] is not only_figure:
-                needed.append(one)
-            if one.id in self._figures:
-                figures.append(one)
-        found = tuple(needed)
-        if len(figures) == 1 and figures[0].id == MEM_SYSTEM:  # most nodes
-            return Profile(capabilities, found, self._matter(found), None, _pool(figures), 0, None)
-        vram = [one for one in figures if one.id == MEM_VRAM]
+        ids = tuple([one.id for one in capabilities])
+        plan = self._plans.get(ids)
+        if plan is None:
+            plan = self._plans[ids] = self._plan(ids)
+        needed = tuple([capabilities[place] for place in plan.needed])
+        matter = _matter(plan, needed)
+        if plan.system_only is not None:
+            one = capabilities[plan.system_only]
+            system = _total_bytes(one) if is_usable(one, exclusive=False) else None
+            return Profile(capabilities, needed, matter, None, system, 0, None)
+        figures = {
+            name: [capabilities[place] for place in places] for name, places in plan.figures.items()
+        }
         return Profile(
             capabilities,
-            found,
-            self._matter(found),
-            _pool([one for one in figures if one.id == MEM_UNIFIED]),
-            _pool([one for one in figures if one.id == MEM_SYSTEM]),
-            sum(map(_total_bytes, vram)),
-            _measured([one for one in figures if one.id == self._perf_id]),
+            needed,
+            matter,
+            _pool(figures.get(MEM_UNIFIED, ())),
+            _pool(figures.get(MEM_SYSTEM, ())),
+            sum(
+                _total_bytes(one)
+                for one in figures.get(MEM_VRAM, ())
+                if is_usable(one, exclusive=False)
+            ),
+            _measured(figures.get(self._perf_id, ())),
         )
 
-    def _matter(self, needed: tuple[Capability, ...]) -> Matter:
-        """Find what those share that no need can tell apart.
-
-        Only what a need looks at counts, and types do: 1 is not true, nor is it 1.0.
-        """
-        attrs_of = self._attrs
-        prints: tuple[object, ...] = tuple(
-            [
-                (one.id, one.provenance, one.state, one.exclusive, _told(one, names))
-                if (names := attrs_of[one.id])
-                else (one.id, one.provenance, one.state, one.exclusive)
-                for one in needed
-            ]
-        )
-        matter = self._matters.get(prints)
-        if matter is None:
-            matter = self._matters[prints] = self.matter_of(needed)
-        if matter.several:  # which of them is which decides their order
-            prints += tuple(map(sort_key, needed))
-            matter = self._matters.get(prints)
-            if matter is None:
-                matter = self._matters[prints] = self.matter_of(needed)
-        return matter
-
-    def matter_of(self, needed: tuple[Capability, ...]) -> Matter:
-        """Sort capabilities that the needs speak of by the needs that do."""
+    def _plan(self, ids: tuple[str, ...]) -> Plan:
+        needed = tuple(place for place, id_ in enumerate(ids) if self._slots_of(id_))
         found: dict[int, list[int]] = {}
-        for place, capability in enumerate(needed):
-            for slot in self._slots[capability.id]:
-                found.setdefault(slot, []).append(place)
-        return Matter(
-            capabilities=needed,
+        figures: dict[str, list[int]] = {}
+        for number, place in enumerate(needed):
+            for slot in self._slots_of(ids[place]):
+                found.setdefault(slot, []).append(number)
+        for place, id_ in enumerate(ids):
+            if id_ in _POOLS or id_ == self._perf_id:
+                figures.setdefault(id_, []).append(place)
+        return Plan(
+            needed=needed,
+            looked_at=tuple(self._looked_at(ids[place]) for place in needed),
             found=found,
+            figures=figures,
+            system_only=(
+                figures[MEM_SYSTEM][0]
+                if figures.keys() == {MEM_SYSTEM} and len(figures[MEM_SYSTEM]) == 1
+                else None
+            ),
             accelerated=self._accel in found,
             dev=self._dev in found,
-            exclusive=any(capability.exclusive for capability in needed),
             several=any(len(places) > 1 for places in found.values()),
         )
 
-    def _learn(self, capability_id: str) -> None:
-        wanted = self._wanted
-        slots = [slot for slot, one in enumerate(wanted) if is_meant(one, capability_id)]
-        asked = {predicate.attr for slot in slots for predicate in wanted[slot].where}
+    def _slots_of(self, capability_id: str) -> tuple[int, ...]:
+        slots = self._slots.get(capability_id)
+        if slots is None:
+            slots = self._slots[capability_id] = tuple(
+                slot for slot, one in enumerate(self._wanted) if is_meant(one, capability_id)
+            )
+        return slots
+
+    def _looked_at(self, capability_id: str) -> tuple[str, ...]:
+        slots = self._slots_of(capability_id)
+        asked = {predicate.attr for slot in slots for predicate in self._wanted[slot].where}
         if self._accel in slots:
             asked.add("memory_bytes")
-        self._attrs[capability_id] = tuple(sorted(asked))
-        is_figure = capability_id in self._figures
-        self._slots[capability_id] = tuple(slots) or (self._only_figure if is_figure else ())
+        return tuple(sorted(asked))
+
+
+def _matter(plan: Plan, needed: tuple[Capability, ...]) -> Matter:
+    """Find what those share that no need can tell apart.
+
+    Only what a need looks at counts, and types do: 1 is not true, nor is it 1.0.
+    """
+    told: list[object] = []
+    for number, one in enumerate(needed):
+        if one.state is not _AVAILABLE or one.provenance is not _PROBED or one.exclusive:
+            told.append((number, one.provenance, one.state, one.exclusive))
+        for name in plan.looked_at[number]:
+            value = one.attrs.get(name)
+            told += (value, tuple(map(type, value)) if isinstance(value, tuple) else type(value))
+    seen = tuple(told)
+    if plan.several:  # which of them is which decides their order
+        seen += tuple(map(sort_key, needed))
+    matter = plan.matters.get(seen)
+    if matter is None:
+        matter = plan.matters[seen] = matter_of(plan, needed)
+    return matter
 
 
 def is_meant(requirement: Requirement, capability_id: str) -> bool:
@@ -213,17 +246,11 @@ def sort_key(capability: Capability) -> tuple[int, str, str, str]:
 def _pool(found: Sequence[Capability]) -> int | None:
     """The one that is best known, the smaller where two are equally well known."""
     usable = [one for one in found if is_usable(one, exclusive=False)]
-    if len(usable) == 1:
-        return _bytes(usable[0].attrs.get("total_bytes")) or 0
-    if usable:
-        best = max(one.provenance for one in usable)
-        usable = [one for one in usable if one.provenance == best]
-    return min(map(_total_bytes, usable), default=None)
+    best = max((one.provenance for one in usable), default=None)
+    return min((_total_bytes(one) for one in usable if one.provenance == best), default=None)
 
 
 def _total_bytes(capability: Capability) -> int:
-    if not is_usable(capability, exclusive=False):
-        return 0
     return _bytes(capability.attrs.get("total_bytes")) or 0
 
 
@@ -239,22 +266,13 @@ def _measured(found: Sequence[Capability]) -> float | None:
 
 def _bytes(found: AttrValue | None) -> int | None:
     # A node may claim NaN, infinity or less than nothing: no memory at all.
-    if not isinstance(found, int | float) or isinstance(found, bool):
+    if not isinstance(found, (int, float)) or isinstance(found, bool):
         return None
     return int(found) if 0 <= found < math.inf else None
 
 
-def _told(capability: Capability, names: tuple[str, ...]) -> tuple[object, ...]:
-    values = [capability.attrs.get(name) for name in names]
-    return (*values, *map(_kind, values))
-
-
-def _kind(found: AttrValue | None) -> object:
-    return tuple(map(type, found)) if isinstance(found, tuple) else type(found)
-
-
 def _figure(found: AttrValue | None) -> float | None:
-    if not isinstance(found, int | float) or isinstance(found, bool):
+    if not isinstance(found, (int, float)) or isinstance(found, bool):
         return None
     # Compared first: an int beyond all floats would not become one.
     return float(found) if 0 <= found <= sys.float_info.max else None

@@ -48,7 +48,7 @@ def memory(ask: Ask, offer: Offer) -> tuple[Rejection, ...]:
     failed: tuple[Rejection, ...] = ()
     free = free_bytes(total, held.memory_bytes, offer.node.memory)
     if host and host > free:
-        failed = rejection(_MEMORY, HOST, host, free, total)
+        failed = (Rejection(_MEMORY, (HOST, host, free, total)),)
     if accel and accel > profile.vram_bytes - held.accel_memory_bytes:
         left = profile.vram_bytes - held.accel_memory_bytes
         failed += rejection(_MEMORY, ACCEL, accel, left, profile.vram_bytes)
@@ -59,7 +59,7 @@ def cpu(ask: Ask, offer: Offer) -> tuple[Rejection, ...]:
     """The cores asked for are not promised to others."""
     need, total = ask.cpu_milli, cpu_total_milli(offer)
     free = total - offer.held.cpu_milli
-    return () if need <= free else rejection(_CPU, need, free, total)
+    return () if need <= free else (Rejection(_CPU, (need, free, total)),)
 
 
 def cpu_total_milli(offer: Offer) -> int:
@@ -73,7 +73,7 @@ def disk(ask: Ask, offer: Offer) -> tuple[Rejection, ...]:
     need, reading = ask.spec.resources.disk_bytes, offer.node.disk
     total = 0 if reading is None else reading.total_bytes
     free = free_bytes(total, offer.held.disk_bytes, reading)
-    return () if need <= free else rejection(_DISK, need, free, total)
+    return () if need <= free else (Rejection(_DISK, (need, free, total)),)
 
 
 def port(ask: Ask, offer: Offer) -> tuple[Rejection, ...]:

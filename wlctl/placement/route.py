@@ -113,7 +113,7 @@ def meets(
     is the one reported.
     """
     caps = matter.capabilities
-    places = matter.found.get(need.slot)
+    places = matter.plan.found.get(need.slot)
     if not places:
         return (Lack.NOT_ADVERTISED,)
     known = [place for place in places if caps[place].provenance >= floor]

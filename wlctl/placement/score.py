@@ -47,7 +47,7 @@ def tier_of(offer: Offer) -> Tiering:
     """A native variant on a machine of last resort is a fallback, whatever it scores."""
     if offer.route.execution is Execution.EMULATED:
         return Tiering.EMULATED
-    return Tiering.DEV_FALLBACK if offer.profile.matter.dev else Tiering.NATIVE
+    return Tiering.DEV_FALLBACK if offer.profile.matter.plan.dev else Tiering.NATIVE
 
 
 class _Fixed(NamedTuple):
@@ -133,7 +133,7 @@ def rank(candidate: Candidate) -> Rank:
 def _fit(offer: Offer, best: Best) -> float:
     """The smallest accelerator that does is best; without one, a node that has none."""
     if not offer.route.accelerated:
-        return 0.0 if offer.profile.matter.accelerated else 1.0
+        return 0.0 if offer.profile.matter.plan.accelerated else 1.0
     mine = offer.route.capacity_bytes
     if mine is None or best.capacity_bytes is None:
         return 0.0

@@ -10,7 +10,7 @@ from wlctl.model.placement import Candidate, Rejection
 from wlctl.placement.ask import Ask
 from wlctl.placement.constraints import checks_of
 from wlctl.placement.holdings import Held
-from wlctl.placement.profile import Lens, Matter, Profile
+from wlctl.placement.profile import Lens, Matter, Profile, matter_of
 from wlctl.placement.relax import Blame
 from wlctl.placement.route import Claims, Route, find_route
 from wlctl.placement.rules import Offer
@@ -160,6 +160,6 @@ class Survey:
         key = id(profile), tuple(sorted(claims.items()))
         route = self._routes_beside.get(key)
         if route is None:
-            own = self._lens.matter_of(profile.needed)
+            own = matter_of(profile.matter.plan, profile.needed)
             route = self._routes_beside[key] = find_route(self.ask, own, claims)
         return route
