@@ -1,5 +1,6 @@
 """Requirements: the stage at which each fails, prefixes, provenance, state, variants, claims."""
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -423,6 +424,74 @@ def test_a_capability_for_one_at_a_time_is_claimed_alone_by_whoever_shares() -> 
     decision = place(a_workload(needs("device.serial")), a_node("a", lone), count=2)
 
     assert decision.fits == 1
+
+
+LIKE = Capability("device.serial", {"n": 1})
+
+
+@pytest.mark.parametrize(
+    ("other", "requirement"),
+    [
+        pytest.param(
+            replace(LIKE, provenance=CLAIMED),
+            needs("device.serial", min_provenance=PROBED),
+            id="how well it is known",
+        ),
+        pytest.param(
+            replace(LIKE, state=CapabilityState.DEGRADED), needs("device.serial"), id="its state"
+        ),
+        pytest.param(
+            replace(LIKE, attrs={"n": 2}),
+            needs("device.serial", where("n", "eq", 1)),
+            id="what a need looks at",
+        ),
+        pytest.param(replace(LIKE, id="device.serials"), needs("device.serial"), id="its name"),
+    ],
+)
+def test_nodes_that_differ_in_one_thing_are_told_apart(
+    other: Capability, requirement: Requirement
+) -> None:
+    for nodes in (
+        [a_node("a", LIKE), a_node("b", other)],
+        [a_node("b", LIKE), a_node("a", other)],
+    ):
+        [candidate] = place(a_workload(requirement), *nodes).ranked
+        assert candidate.node == nodes[0].name
+
+
+def test_nodes_whose_devices_are_for_one_at_a_time_are_told_apart() -> None:
+    holds = [a_hold(node, f"h-{node}", claims=(Claim("device.serial", False),)) for node in "ab"]
+    nodes = [a_node("a", replace(LIKE, exclusive=True)), a_node("b", LIKE)]
+
+    decision = place(a_workload(needs("device.serial")), *nodes, holds=holds)
+
+    assert [one.node for one in decision.ranked] == ["b"]
+    lone = place(a_workload(needs("device.serial")), *nodes)
+    assert [one.assigned[0].exclusive for one in lone.ranked] == [True, False]
+
+
+def test_nodes_that_no_need_can_tell_apart_are_given_their_own_devices() -> None:
+    nodes = [a_node(name, a_capability("device.serial", serial=f"s-{name}")) for name in "ab"]
+
+    decision = place(a_workload(needs("device.serial")), *nodes)
+
+    assert [one.assigned[0].key for one in decision.ranked] == [
+        "device.serial#serial=s-a",
+        "device.serial#serial=s-b",
+    ]
+
+
+def test_a_claim_is_on_the_device_of_its_own_node() -> None:
+    nodes = [a_node(name, a_capability("device.serial", serial=f"s-{name}")) for name in "ab"]
+    holds = [
+        a_hold(node, f"h-{node}", claims=(Claim("device.serial#serial=s-b", True),))
+        for node in "ab"
+    ]
+
+    decision = place(a_workload(needs("device.serial")), *nodes, holds=holds)
+
+    assert [one.node for one in decision.ranked] == ["a"]
+    assert decision.relaxations.single[0].terms == ("requirement device.serial",)
 
 
 def nodes_alike() -> WorkloadSpec:

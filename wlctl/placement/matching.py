@@ -74,7 +74,7 @@ def _augment(
                 _shift(place, start, taker, through, holder)
                 return budget, set()
             owner = holder[place]
-            if owner != start and owner not in through:
+            if owner not in through:
                 through[owner] = place
                 queue.append(owner)
     return budget, {start, *through}
