@@ -424,3 +424,23 @@ def test_and_again_when_the_best_comes_back() -> None:
     assert [one.terms.accel_fit for one in before.ranked] == [10.0]
     assert [(one.node, one.terms.accel_fit) for one in moved.ranked] == [("a", 10.0), ("b", 5.0)]
     assert shared.decide(PlaceRequest(spec)) == before
+
+
+def test_what_was_tried_for_a_decision_leaves_no_trace_in_the_pass() -> None:
+    cluster = ClusterState(holds=(a_hold("b", "web", instance=InstanceId("i-1")),))
+    nodes = [a_node("a"), a_node("b"), a_node("c", cordoned=True)]
+    shared = Pass(nodes, cluster, Weights(), NOW)
+    spec = a_workload(memory_bytes=6 * GIB)
+    plain = PlaceRequest(spec)
+    before = shared.decide(plain)
+
+    for tried in (
+        PlaceRequest(spec, count=9),
+        PlaceRequest(spec, count=2, pin=NodeName("a")),
+        PlaceRequest(spec, count=3, pin=NodeName("a")),
+        PlaceRequest(spec, current_node=NodeName("b"), moving=InstanceId("i-1")),
+        PlaceRequest(spec, current_node=NodeName("a")),
+        PlaceRequest(spec, current_node=NodeName("c"), why=(NodeName("c"),)),
+    ):
+        assert shared.decide(tried) == Pass(nodes, cluster, Weights(), NOW).decide(tried)
+        assert shared.decide(plain) == before

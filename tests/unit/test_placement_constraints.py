@@ -462,6 +462,21 @@ def test_where_two_totals_are_told_one_counts(
             ["needs 0.701 cores, 0.7 of 1 free (0.001 short)"],
             id="a thousandth of what is promised",
         ),
+        pytest.param(0.43, 1, [0.57], [], id="where a float is not exact"),
+        pytest.param(
+            0.431,
+            1,
+            [0.57],
+            ["needs 0.431 cores, 0.43 of 1 free (0.001 short)"],
+            id="a thousandth more than that",
+        ),
+        pytest.param(
+            1,
+            1,
+            [0.0001],
+            ["needs 1 core, 0.999 of 1 free (0.001 short)"],
+            id="what is held is never rounded away",
+        ),
         pytest.param(
             1, 2, [4.0], ["needs 1 core, 0 of 2 free (3 short)"], id="a node that shrank has none"
         ),

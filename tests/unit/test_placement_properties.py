@@ -190,9 +190,21 @@ def test_text_document_and_stored_bytes_say_the_same(situation: Situation) -> No
 
 @st.composite
 def passes(draw: Any) -> tuple[list[NodeView], ClusterState, list[PlaceRequest]]:
+    """A fleet, and requests for few workloads with ever other options."""
     fleet = draw(fleets(3))
     few = [draw(requests(fleet, 1)) for _ in range(2)]
-    return fleet, draw(clusters()), draw(st.lists(st.sampled_from(few), max_size=5))
+    nodes = st.sampled_from([None, *(node.name for node in fleet)])
+    asked = [
+        replace(
+            draw(st.sampled_from(few)),
+            count=draw(st.integers(1, 3)),
+            pin=draw(nodes),
+            current_node=draw(nodes),
+            moving=draw(st.sampled_from([None, InstanceId("i-0"), InstanceId("new-0-0")])),
+        )
+        for _ in range(draw(st.integers(0, 4)))
+    ]
+    return fleet, draw(clusters()), asked
 
 
 @often

@@ -481,6 +481,20 @@ def test_nodes_that_no_need_can_tell_apart_are_given_their_own_devices() -> None
     ]
 
 
+def test_of_several_devices_each_node_gives_the_first_of_its_own() -> None:
+    nodes = [
+        a_node(name, *(a_capability("device.serial", serial=f"{name}{n}") for n in order))
+        for name, order in (("a", (1, 2)), ("b", (2, 1)))
+    ]
+
+    decision = place(a_workload(needs("device.serial")), *nodes)
+
+    assert [one.assigned[0].key for one in decision.ranked] == [
+        "device.serial#serial=a1",
+        "device.serial#serial=b1",
+    ]
+
+
 def test_a_claim_is_on_the_device_of_its_own_node() -> None:
     nodes = [a_node(name, a_capability("device.serial", serial=f"s-{name}")) for name in "ab"]
     holds = [

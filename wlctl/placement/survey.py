@@ -135,13 +135,9 @@ class Survey:
 
     def _moves_best(self, gone: Offer | None, come: Offer | None) -> bool:
         """Answer whether what the others are measured against is another now."""
-        left, joined = best_of([gone] if gone else []), best_of([come] if come else [])
-        if left == joined:
+        if best_of([gone] if gone else []) == best_of([come] if come else []):
             return False
-        best = self._scale.best
-        if left.capacity_bytes == best.capacity_bytes or left.measured == best.measured:
-            return best_of(self._survivors()) != best
-        return best_of([come] if come else [], best) != best
+        return best_of(self._survivors()) != self._scale.best
 
     def _route(self, matter: Matter) -> Route:
         route = self._routes.get(matter)
