@@ -93,7 +93,7 @@ def test_a_hundred_nodes_are_probed_though_some_are_lost(fleet: list[SshdNode]) 
     wait_until(lambda: not any(node.commands() for node in fleet), "the end of every action")
 
 
-PROGRAM = """
+PROGRAM = r"""
 import os, sys, time
 from wlctl.flows import fanout
 
