@@ -19,6 +19,9 @@ PATIENCE_S = 0.5
 WIDTH_MAX = 128
 """So many at most, the slow ones included: each is a connection and two threads."""
 
+LOOK_UP_S = 0.2
+"""An interrupt that arrives just before a wait does not end the wait: so none is longer."""
+
 
 def each(
     items: Sequence[Item],
@@ -60,8 +63,8 @@ def each(
             continue
         some_slow_at_s = min(quick, default=now_s) + patience_s
         try:
-            wait_s = max(0.001, some_slow_at_s - now_s) if following < len(items) else None
-            position, outcome = done.get(timeout=wait_s)
+            wait_s = some_slow_at_s - now_s if following < len(items) else LOOK_UP_S
+            position, outcome = done.get(timeout=min(max(0.001, wait_s), LOOK_UP_S))
         except Empty:
             continue
         del began_at_s[position]
