@@ -250,6 +250,7 @@ def _instances() -> None:
         sa.Column("code", sa.Text),
         sa.Column("detail", sa.Text),
         sa.Column("ended_at_ms", sa.BigInteger),
+        sa.Column("settled", sa.Text),
         sa.PrimaryKeyConstraint("decision_id", "number", name="pk_attempts"),
         sa.ForeignKeyConstraint(
             ["decision_id"], ["decisions.id"], name="fk_attempts_decision_id_decisions"
@@ -258,6 +259,18 @@ def _instances() -> None:
             ["instance_id"], ["instances.id"], name="fk_attempts_instance_id_instances"
         ),
         sa.ForeignKeyConstraint(["node"], ["nodes.name"], name="fk_attempts_node_nodes"),
+    )
+    op.create_table(
+        "dedup",
+        sa.Column("key", sa.Text, nullable=False),
+        sa.Column("request_sha256", sa.Text, nullable=False),
+        sa.Column("decision_id", sa.Text, nullable=False),
+        sa.Column("name", sa.Text, nullable=False),
+        sa.Column("spent_at_ms", sa.BigInteger, nullable=False),
+        sa.PrimaryKeyConstraint("key", name="pk_dedup"),
+        sa.ForeignKeyConstraint(
+            ["decision_id"], ["decisions.id"], name="fk_dedup_decision_id_decisions"
+        ),
     )
     op.create_table(
         "reservations",

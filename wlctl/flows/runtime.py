@@ -98,6 +98,14 @@ class Runtime:
         """Read the wall clock: epoch milliseconds, for people and for stamping rows."""
         return time.time_ns() // 1_000_000
 
+    def elapsed_s(self) -> float:
+        """Read the clock that waiting is counted on: it never jumps."""
+        return time.monotonic()
+
+    def sleep(self, seconds: float) -> None:
+        """Let time pass."""
+        time.sleep(seconds)
+
     def new_installation_id(self) -> InstallationId:
         """Make the identity of a new ledger."""
         return InstallationId("w" + _letters(15))

@@ -271,8 +271,23 @@ attempts = Table(
     Column("code", Text),
     Column("detail", Text),
     Column("ended_at_ms", BigInteger),
+    Column("settled", Text),
 )
-"""Each candidate tried, committed before its first byte was sent; no outcome yet is unsettled."""
+"""Each candidate tried, committed before its first byte was sent; no outcome yet is unsettled.
+
+`settled` is what the node said later of one whose answer was lost.
+"""
+
+dedup = Table(
+    "dedup",
+    metadata,
+    Column("key", Text, primary_key=True),
+    Column("request_sha256", Text, nullable=False),
+    Column("decision_id", Text, ForeignKey("decisions.id"), nullable=False),
+    Column("name", Text, nullable=False),
+    Column("spent_at_ms", BigInteger, nullable=False),
+)
+"""Each key that was given with an order, and what it was spent on."""
 
 reservations = Table(
     "reservations",
