@@ -234,6 +234,17 @@ class UnusableKey(WlctlError):
     exit_code = ExitCode.USAGE
 
 
+class AgentFailed(WlctlError):
+    """The ssh-agent is not there, did not answer in time, or refused to sign.
+
+    `ssh-add -l` shows whether it is there and what it keeps; a token wants to be touched, and a key
+    that was added with `ssh-add -c` to be confirmed. Nothing was signed.
+    """
+
+    code = "agent-failed"
+    exit_code = ExitCode.FAILED
+
+
 class SignerConflict(WlctlError):
     """The signer's name or key is already in use: one key has one name, and one name one key."""
 

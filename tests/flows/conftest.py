@@ -9,6 +9,7 @@ from tests.flows.setting import Setting
 from tests.world import World
 from wlctl import signing
 from wlctl.flows import init, packages, signers
+from wlctl.flows.signing import KeyChoice
 
 
 @pytest.fixture
@@ -25,7 +26,7 @@ def setting(tmp_path: Path) -> Setting:
         made.package = tmp_path / "web"
         write_package(made.package)
         packages.build(made.package)
-        packages.sign(rt, made.package, key)
+        packages.sign(rt, made.package, KeyChoice(key))
     made.key = key
     return made
 

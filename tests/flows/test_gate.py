@@ -10,6 +10,7 @@ from tests.flows.setting import Setting
 from wlctl.errors import ExitCode, GateDenied, NameTaken
 from wlctl.flows import doctor, gate, init, packages, policy, signers
 from wlctl.flows.ending import End
+from wlctl.flows.signing import KeyChoice
 from wlctl.ledger import policies
 from wlctl.ledger.attempts import Outcome
 from wlctl.ledger.verify import Broken, Verified
@@ -97,7 +98,7 @@ def test_a_package_is_judged_by_what_its_signer_signed(setting: Setting, tmp_pat
     description.write_text(text)
     packages.build(rooted)
     with setting.runtime() as rt:
-        packages.sign(rt, rooted, setting.key)
+        packages.sign(rt, rooted, KeyChoice(setting.key))
     setting.package = rooted
 
     apply(setting, OWNER + WORK)
@@ -133,7 +134,7 @@ def emulated(setting: Setting, tmp_path: Path) -> Setting:
     description.write_text(text)
     packages.build(package)
     with setting.runtime() as rt:
-        packages.sign(rt, package, setting.key)
+        packages.sign(rt, package, KeyChoice(setting.key))
     setting.package = package
     setting.add_node("elm")
     return setting

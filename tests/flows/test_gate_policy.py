@@ -28,6 +28,7 @@ from wlctl.errors import (
     WlctlError,
 )
 from wlctl.flows import gate, packages, policy
+from wlctl.flows.signing import KeyChoice
 from wlctl.gate.work import work_of
 from wlctl.ledger import approvals
 from wlctl.ledger.verify import Verified
@@ -201,7 +202,7 @@ class Deferring:
 
     def approve(self, approval: str, key: str = "carol", *, login: str = "carol") -> None:
         with run_by(self.setting, login) as rt:
-            policy.approve(rt, approval, key_file=self.keys / key)
+            policy.approve(rt, approval, choice=KeyChoice(self.keys / key))
 
 
 RULES = """

@@ -27,6 +27,7 @@ from wlctl.errors import (
 )
 from wlctl.flows import packages, signers
 from wlctl.flows.packages import Admitted
+from wlctl.flows.signing import KeyChoice
 from wlctl.model.package import Signer
 
 
@@ -56,7 +57,7 @@ def new_key(setting: Setting, name: str, *, accept: bool = True) -> Path:
 
 def sign(setting: Setting, package: Path, key: Path) -> packages.Signed:
     with setting.runtime() as rt:
-        return packages.sign(rt, package, key)
+        return packages.sign(rt, package, KeyChoice(key))
 
 
 def test_an_admitted_package_has_all_a_placement_needs(setting: Setting) -> None:
@@ -272,7 +273,7 @@ def test_a_package_is_shown_and_signed_where_there_is_no_ledger(
         rt.home.ledger.unlink()
     with setting.runtime() as rt:
         assert packages.show(rt, setting.package).manifest.workload.name == "web"
-        assert packages.sign(rt, setting.package, setting.key).signer is None
+        assert packages.sign(rt, setting.package, KeyChoice(setting.key)).signer is None
     assert not list(tmp_path.rglob("ledger.db"))
 
 

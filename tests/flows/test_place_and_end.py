@@ -20,6 +20,7 @@ from wlctl.flows import packages
 from wlctl.flows.deciding import Order
 from wlctl.flows.ending import End, Verb, stop
 from wlctl.flows.place import place
+from wlctl.flows.signing import KeyChoice
 from wlctl.ledger import instances, operations
 from wlctl.ledger.attempts import Outcome
 from wlctl.ledger.verify import Verified
@@ -320,7 +321,7 @@ def test_an_unpaired_node_is_only_looked_at_whatever_the_workload_would_put_up_w
     manifest.write_text(manifest.read_text() + '[policy]\nmin_trust = "discovered"\n')
     with setting.runtime() as rt:
         packages.build(setting.package)
-        packages.sign(rt, setting.package, setting.key)
+        packages.sign(rt, setting.package, KeyChoice(setting.key))
 
     report = setting.place()
 

@@ -159,20 +159,51 @@ def test_a_public_key_that_others_can_change_is_refused(
 
 
 def test_a_key_under_a_passphrase_says_what_to_do(keygen: Keygen) -> None:
+    path = keygen("-t", "ed25519", passphrase="secret")
+
     with pytest.raises(UnusableKey, match="under a passphrase") as refusal:
-        signing.load_private_key(keygen("-t", "ed25519", passphrase="secret"))
+        signing.load_private_key(path)
 
-    assert refusal.value.hint is not None
-    assert "ssh-agent" in refusal.value.hint
-    assert "ssh-keygen -p" in refusal.value.hint
+    assert refusal.value.hint == (
+        f"let ssh-agent keep it: ssh-add {path}, then give {path}.pub in its place"
+    )
 
 
-@pytest.mark.parametrize("arguments", TYPES[1:3])
-def test_a_private_key_of_another_type_does_not_sign(
+def test_a_key_under_a_passphrase_is_taken_with_it_and_not_with_another(keygen: Keygen) -> None:
+    path = keygen("-t", "ed25519", passphrase="secret")
+    asked: list[str] = []
+
+    def tell(question: str) -> str:
+        asked.append(question)
+        return "secret"
+
+    assert signing.load_private_key(path, tell).fingerprint == keygen_says(path)
+    assert asked == [f"passphrase of {path}:"]
+    with pytest.raises(UnusableKey, match="the passphrase of"):
+        signing.load_private_key(path, lambda _: "Secret")
+    with pytest.raises(UnusableKey, match="the passphrase of"):
+        signing.load_private_key(path, lambda _: "")
+
+
+def test_nobody_is_asked_for_the_passphrase_of_a_key_without_one(keygen: Keygen) -> None:
+    def tell(question: str) -> str:
+        raise AssertionError(question)
+
+    signing.load_private_key(keygen("-t", "ed25519"), tell)
+
+
+@pytest.mark.parametrize("arguments", TYPES)
+def test_a_private_key_of_every_type_has_the_fingerprint_ssh_keygen_gives_it(
     arguments: tuple[str, ...], keygen: Keygen
 ) -> None:
-    with pytest.raises(UnusableKey, match="is not an Ed25519 key"):
-        signing.load_private_key(keygen(*arguments))
+    path = keygen(*arguments)
+
+    assert signing.load_private_key(path).fingerprint == keygen_says(path)
+
+
+def test_a_short_rsa_key_does_not_sign(keygen: Keygen) -> None:
+    with pytest.raises(UnusableKey, match="1024 bits, at least 2048"):
+        signing.load_private_key(keygen("-t", "rsa", "-b", "1024"))
 
 
 def test_a_private_key_in_another_format_says_how_to_convert_it(keygen: Keygen) -> None:
@@ -211,7 +242,7 @@ ED25519 = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIMhOFXtrGsA/8Vx8/0L1jKDJ5ErWcfMkG
         pytest.param("ssh-dss AAAAB3NzaC1kc3M=", id="a type nobody should use"),
         pytest.param(
             "sk-ssh-ed25519@openssh.com AAAAGnNrLXNzaC1lZDI1NTE5QG9wZW5zc2guY29t",
-            id="a type of a later release",
+            id="a token's type alone",
         ),
     ],
 )

@@ -8,6 +8,7 @@ import typer
 
 from wlctl.cli import render
 from wlctl.cli.options import session_of
+from wlctl.cli.package import key_choice
 from wlctl.errors import UsageError
 from wlctl.flows import policy as flow
 from wlctl.ledger.approvals import Approval
@@ -20,8 +21,12 @@ def approve(
         str, typer.Argument(metavar="ID", help="The id that the refusal named, or its beginning.")
     ],
     key: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Sign with this private key.")
+        Path | None,
+        typer.Option(metavar="FILE", help="Sign with this key; its .pub, if ssh-agent has it."),
     ] = None,
+    agent: Annotated[
+        str, typer.Option(metavar="FINGERPRINT", help="Sign with this key of ssh-agent.")
+    ] = "",
     signature: Annotated[
         Path | None,
         typer.Option(metavar="FILE", help="Take this signature of what --text prints."),
@@ -33,15 +38,16 @@ def approve(
     """Approve a request that the policy deferred; it can be carried out once, within a day.
 
     The key is one the policy names as an approver's, and not that of whoever asked. Without an
-    option it only shows what was asked. Keys in an agent or a token sign with ssh-keygen:
+    option it only shows what was asked. A key that is elsewhere signs with ssh-keygen:
 
     wlctl approve ID --text >ask; ssh-keygen -Y sign -n wlctl-approval -f KEY.pub ask;
     wlctl approve ID --signature ask.sig
     """
     session = session_of(ctx)
-    if sum((key is not None, signature is not None, text)) > 1:
-        raise UsageError("give one of --key, --signature and --text")
-    if key is None and signature is None:
+    if sum((key is not None, bool(agent), signature is not None, text)) > 1:
+        raise UsageError("give one of --key, --agent, --signature and --text")
+    choice = key_choice(session, key, agent, "--key")
+    if choice is None and signature is None:
         found = flow.find_deferred(session.runtime, approval)
         if text:
             session.streams.data(found.text)
@@ -49,7 +55,7 @@ def approve(
         render.document(session, "wlctl.approval/1", _json(found), _lines(found), name=found.id)
         return
     found, approver = flow.approve(
-        session.runtime, approval, key_file=key, signature_file=signature
+        session.runtime, approval, choice=choice, signature_file=signature
     )
     value: dict[str, Json] = {**_json(found), "approver": approver.principal}
     until = rfc3339(found.expires_at_ms)

@@ -131,6 +131,24 @@ class Session:
         if self.streams.ask(f"{question} [y/N]").strip().lower() not in ("y", "yes"):
             raise Declined("not confirmed, so nothing was done")
 
+    def secret(self, question: str) -> str:
+        """Let somebody at the terminal type what is not shown.
+
+        Raises:
+            NeedsTerminal: Nobody is there to type it.
+        """
+        if not (sys.stdin and sys.stdin.isatty() and self.streams.err_is_terminal):
+            raise NeedsTerminal(
+                f"{question} nobody is here to type it",
+                hint="let ssh-agent keep the key: ssh-add FILE, then --agent FINGERPRINT",
+            )
+        import getpass
+
+        try:
+            return getpass.getpass(f"{visible(question)} ", stream=self.streams.err)
+        except EOFError:
+            raise Declined("nothing was typed, so nothing was done") from None
+
     def note(self, text: str) -> None:
         """Say one line to whoever watches."""
         self.streams.note(text)

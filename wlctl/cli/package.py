@@ -8,9 +8,11 @@ import typer
 
 from wlctl.cli import render, times
 from wlctl.cli.command import App
-from wlctl.cli.options import session_of
+from wlctl.cli.options import Session, session_of
+from wlctl.errors import UsageError
 from wlctl.flows import packages as flow
 from wlctl.flows.packages import Listed, Shown
+from wlctl.flows.signing import KeyChoice
 from wlctl.model.event import Json, rfc3339
 from wlctl.model.package import Manifest
 
@@ -43,8 +45,11 @@ def build(
     directory: Directory,
     sign: Annotated[
         Path | None,
-        typer.Option("--sign", metavar="KEYFILE", help="Sign it too, with this private key."),
+        typer.Option("--sign", metavar="KEYFILE", help="Sign it too, with this key."),
     ] = None,
+    agent: Annotated[
+        str, typer.Option(metavar="FINGERPRINT", help="Sign it too, with this key of ssh-agent.")
+    ] = "",
 ) -> None:
     """Check a package and write its manifest and launch sheets.
 
@@ -52,6 +57,7 @@ def build(
     that no longer fit are removed.
     """
     session = session_of(ctx)
+    choice = key_choice(session, sign, agent, "--sign")
     built = flow.build(directory)
     if built.dropped_signatures:
         count = len(built.dropped_signatures)
@@ -60,8 +66,8 @@ def build(
     stated = built.manifest
     lines = [f"built {_title(stated)}{'' if built.is_new else ' (nothing changed)'}"]
     lines += [f"package id {stated.package_id}"]
-    if sign is not None:
-        signed = flow.sign(session.runtime, directory, sign)
+    if choice is not None:
+        signed = flow.sign(session.runtime, directory, choice)
         value |= {"signature": signed.file, "fingerprint": signed.fingerprint}
         lines += [_signed_line(signed)]
         _note_unknown(ctx, signed)
@@ -73,12 +79,23 @@ def sign(
     ctx: typer.Context,
     directory: Directory,
     key: Annotated[
-        Path, typer.Option("--key", metavar="FILE", help="An Ed25519 private key of OpenSSH.")
-    ],
+        Path | None,
+        typer.Option(metavar="FILE", help="A private key, or the .pub of one in ssh-agent."),
+    ] = None,
+    agent: Annotated[
+        str, typer.Option(metavar="FINGERPRINT", help="A key of ssh-agent, as ssh-add -l names it.")
+    ] = "",
 ) -> None:
-    """Put a signature beside a package's manifest, as `ssh-keygen -Y sign` would make it."""
+    """Put a signature beside a package's manifest, as `ssh-keygen -Y sign` would make it.
+
+    Ed25519, RSA and ECDSA keys sign from a file or from ssh-agent, keys of a hardware token from
+    the agent alone. A token has to be touched: a signature made without that does not count.
+    """
     session = session_of(ctx)
-    signed = flow.sign(session.runtime, directory, key)
+    choice = key_choice(session, key, agent, "--key")
+    if choice is None:
+        raise UsageError("nothing to sign with", hint="give --key FILE or --agent FINGERPRINT")
+    signed = flow.sign(session.runtime, directory, choice)
     value: dict[str, Json] = {
         **_summary(signed.manifest),
         "signature": signed.file,
@@ -152,6 +169,19 @@ def ls(ctx: typer.Context) -> None:
         ),
     ]
     render.rows(session, "wlctl.packages/1", columns, flow.ls(session.runtime))
+
+
+def key_choice(session: Session, file: Path | None, agent: str, option: str) -> KeyChoice | None:
+    """Say which key is to sign; None when nobody said anything.
+
+    Raises:
+        UsageError: A file and an agent's key were both given.
+    """
+    if file is not None and agent:
+        raise UsageError(f"give one of {option} and --agent")
+    if file is None and not agent:
+        return None
+    return KeyChoice(file, agent, session.secret)
 
 
 def _title(stated: Manifest) -> str:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from wlctl import signing
 from wlctl.errors import AmbiguousName, FileMissing, InvalidFile, NoLedger, UnknownName
 from wlctl.flows.runtime import Runtime
+from wlctl.flows.signing import KeyChoice, signing_key
 from wlctl.model.ids import PackageId
 from wlctl.model.package import Manifest, PackageFile, SignatureReading, Signer, Workload
 from wlctl.model.workload import WorkloadSpec
@@ -128,16 +129,16 @@ def build(directory: Path) -> Built:
     return building.build(directory)
 
 
-def sign(rt: Runtime, directory: Path, key_file: Path) -> Signed:
+def sign(rt: Runtime, directory: Path, choice: KeyChoice) -> Signed:
     """Sign a built package whose files are what its manifest states.
 
     Raises:
         InvalidFile: There is no such package or key, or `workload.toml` was changed since.
-        UnsafeKey, UnusableKey: As `signing.load_private_key`.
+        UnsafeKey, UnusableKey, AgentFailed, AmbiguousName: As `signing.signing_key`.
         ManifestInvalid, UnknownKind, FileMissing, FileTampered, FilesUnreadable: As
             `verify.check_files`.
     """
-    key = signing.load_private_key(key_file)
+    key = signing_key(choice)
     statement = verify.check_files(directory)
     stated = statement.manifest
     if building.is_stale(directory, stated):

@@ -8,6 +8,7 @@ from wlctl.errors import ApprovalRefused, GateDenied, InvalidFile, PolicyLocksOu
 from wlctl.flows import approvals as judging
 from wlctl.flows import gate, packages
 from wlctl.flows.runtime import Runtime
+from wlctl.flows.signing import KeyChoice, signing_key
 from wlctl.gate import file
 from wlctl.gate.default import can_be_changed
 from wlctl.gate.judge import POLICY_UNREADABLE, judge
@@ -144,12 +145,16 @@ def find_deferred(rt: Runtime, prefix: str) -> Approval:
 
 
 def approve(
-    rt: Runtime, prefix: str, *, key_file: Path | None = None, signature_file: Path | None = None
+    rt: Runtime,
+    prefix: str,
+    *,
+    choice: KeyChoice | None = None,
+    signature_file: Path | None = None,
 ) -> tuple[Approval, Approver]:
     """Record an approver's signature of what was deferred.
 
     Args:
-        key_file: Signs here and now; or else:
+        choice: Of the key that signs here and now; or else:
         signature_file: Made of `Approval.text` by `ssh-keygen -Y sign -n wlctl-approval`.
 
     Raises:
@@ -161,9 +166,8 @@ def approve(
     if signature_file is not None:
         armored = _signature(signature_file)
     else:
-        assert key_file is not None, "a key or a signature"
-        key = signing.load_private_key(key_file)
-        armored = signing.sign(found.text.encode(), key, judging.NAMESPACE)
+        assert choice is not None, "a key or a signature"
+        armored = signing.sign(found.text.encode(), signing_key(choice), judging.NAMESPACE)
     with gate.permitted(rt, Action.APPROVE, found.id) as tx:
         approval = approvals.find(tx, rt.ledger.installation, found.id)
         policy = gate.policy_of(tx)

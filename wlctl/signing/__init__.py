@@ -4,22 +4,31 @@ The library itself is imported where it is used, so that a command that signs no
 """
 
 from wlctl.model.package import fingerprint
+from wlctl.signing.agent import AgentKey, agent_key, agent_keys
 from wlctl.signing.keys import (
+    Passphrase,
     PrivateKey,
     generate_key,
+    holds_public_key,
     load_private_key,
     load_public_key,
-    parse_public_key,
     public_key,
 )
 from wlctl.signing.note import note_verifier, sign_note, verify_note
-from wlctl.signing.sshsig import PACKAGE_NAMESPACE, read_signature, sign
+from wlctl.signing.public import parse_public_key
+from wlctl.signing.sshsig import PACKAGE_NAMESPACE, SigningKey, read_signature, sign
 
 __all__ = [
     "PACKAGE_NAMESPACE",
+    "AgentKey",
+    "Passphrase",
     "PrivateKey",
+    "SigningKey",
+    "agent_key",
+    "agent_keys",
     "fingerprint",
     "generate_key",
+    "holds_public_key",
     "load_private_key",
     "load_public_key",
     "note_verifier",

@@ -1,10 +1,9 @@
-"""SSH keys in files: made, read, named by fingerprint, and refused when others can reach them."""
+"""SSH keys in files: made, read, used, and refused when others can reach them."""
 
-import base64
-import binascii
 import fcntl
 import os
 import stat
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,40 +11,54 @@ from typing import TYPE_CHECKING
 
 from wlctl.errors import FilesUnreadable, InvalidFile, UnsafeKey, UnusableKey
 from wlctl.model.package import fingerprint
-from wlctl.signing.wire import Malformed, Reader
+from wlctl.signing.check import ECDSA_HASHES
+from wlctl.signing.public import ED25519, KEY_TYPES, parse_public_key
+from wlctl.signing.wire import string, unsigned
 
 if TYPE_CHECKING:
+    from cryptography.hazmat.primitives.asymmetric.ec import EllipticCurvePrivateKey
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+    from cryptography.hazmat.primitives.asymmetric.rsa import RSAPrivateKey
 
-ED25519 = "ssh-ed25519"
-RSA = "ssh-rsa"
-ECDSA_CURVES = ("nistp256", "nistp384", "nistp521")
-KEY_TYPES = (ED25519, RSA, *(f"ecdsa-sha2-{curve}" for curve in ECDSA_CURVES))
-"""Whose signatures can be checked."""
+    _Key = Ed25519PrivateKey | RSAPrivateKey | EllipticCurvePrivateKey
 
-MIN_RSA_BITS = 2048
+Passphrase = Callable[[str], str]
+"""Puts a question to whoever is there, and returns what was typed, unseen."""
+
 _MAX_KEY_FILE_BYTES = 64 * 1024
 _OPENSSH_HEADER = b"-----BEGIN OPENSSH PRIVATE KEY-----"
 _PRIVATE_WORDS = b"PRIVATE KEY-----"
+_PUBLIC_WORDS = tuple(f"{kind} ".encode() for kind in KEY_TYPES)
 _OTHERS_READ = 0o077
 _OTHERS_WRITE = 0o022
 
 
 @dataclass(frozen=True, slots=True)
 class PrivateKey:
-    """An Ed25519 key that can sign.
+    """A key out of a file, that can sign.
 
     Attributes:
         public: `TYPE BASE64`.
     """
 
-    key: "Ed25519PrivateKey"
+    key: "_Key"
     public: str
 
     @property
     def fingerprint(self) -> str:
         """`SHA256:…` of its public half."""
         return fingerprint(self.public)
+
+    def sign(self, data: bytes) -> bytes:
+        """Sign the bytes as they are; return algorithm and signature in their wire form."""
+        from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+        from cryptography.hazmat.primitives.asymmetric.rsa import RSAPrivateKey
+
+        if isinstance(self.key, Ed25519PrivateKey):
+            return string(ED25519.encode()) + string(self.key.sign(data))
+        if isinstance(self.key, RSAPrivateKey):
+            return _sign_rsa(self.key, data)
+        return _sign_ecdsa(self.key, self.public.split(" ")[0], data)
 
 
 def generate_key(path: Path, *, comment: str) -> None:
@@ -87,13 +100,16 @@ def public_key(path: Path) -> str:
     return load_private_key(path).public
 
 
-def load_private_key(path: Path) -> PrivateKey:
-    """Read an Ed25519 private key in OpenSSH's format that nobody else can read.
+def load_private_key(path: Path, passphrase: Passphrase | None = None) -> PrivateKey:
+    """Read a private key in OpenSSH's format that nobody else can read.
+
+    Args:
+        passphrase: Asks for it, where the key is under one; without it such a key is refused.
 
     Raises:
         InvalidFile: There is no such file.
         UnsafeKey: Others can read or write it.
-        UnusableKey: It is under a passphrase, of another type or format, or no key.
+        UnusableKey: It is under a passphrase, of another type or format, too short, or no key.
         FilesUnreadable: The system does not give it.
     """
     data, mode = _read(path)
@@ -108,8 +124,18 @@ def load_private_key(path: Path) -> PrivateKey:
         raise UnusableKey(
             f"{path} is not a private key", hint="give the file without .pub that ssh-keygen made"
         )
-    key = _parse_private(path, data)
-    return PrivateKey(key, public_half(key))
+    key = _parse_private(path, data, passphrase)
+    return PrivateKey(key, parse_public_key(_public_half(key), str(path)))
+
+
+def holds_public_key(path: Path) -> bool:
+    """Answer whether a file looks like the public half of a key: text, and nothing private in it.
+
+    Raises:
+        InvalidFile, UnusableKey, FilesUnreadable: As `load_private_key`.
+    """
+    data, _ = _read(path)
+    return _PRIVATE_WORDS not in data and data.lstrip().startswith(_PUBLIC_WORDS)
 
 
 def load_public_key(path: Path) -> str:
@@ -133,96 +159,68 @@ def load_public_key(path: Path) -> str:
     return parse_public_key(lines[0].decode("utf-8", errors="replace"), str(path))
 
 
-def parse_public_key(line: str, source: str) -> str:
-    """Check a public key line and give its one spelling, `TYPE BASE64`, without the comment.
-
-    Args:
-        line: As in a `.pub` file.
-        source: What the key is called in messages.
-
-    Raises:
-        UnusableKey: It is no key, of a type whose signatures cannot be checked, or too short.
-    """
-    words = line.split()
-    if len(words) < 2:  # noqa: PLR2004  a type and a blob
-        raise UnusableKey(
-            f"{source} is not a public key", hint="it should say: TYPE BASE64 COMMENT"
-        )
-    kind = words[0]
-    if kind not in KEY_TYPES:
-        raise UnusableKey(
-            f"{source} is of type {kind[:60]!r}", hint=f"these work: {', '.join(KEY_TYPES)}"
-        )
-    try:
-        blob = binascii.a2b_base64(words[1], strict_mode=True)
-        key_type_of(blob, kind)
-    except (Malformed, ValueError) as error:
-        raise UnusableKey(f"{source} is not a whole {kind} key: {error}") from error
-    return f"{kind} {base64.b64encode(blob).decode()}"
-
-
-def public_half(key: "Ed25519PrivateKey") -> str:
-    """Write the public half as `TYPE BASE64`."""
-    from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
-
-    return key.public_key().public_bytes(Encoding.OpenSSH, PublicFormat.OpenSSH).decode()
-
-
-def key_type_of(blob: bytes, wanted: str | None = None) -> str:
-    """Check the wire form of a public key, and say of which type it is.
-
-    Raises:
-        Malformed: It is no whole key of a known type, not of the wanted one, or too short.
-    """
-    reader = Reader(blob)
-    kind = reader.text()
-    if kind not in KEY_TYPES or wanted not in {None, kind}:
-        raise Malformed(f"its type is {kind[:60]!r}")
-    if kind == RSA:
-        reader.unsigned()
-        if (bits := reader.unsigned().bit_length()) < MIN_RSA_BITS:
-            raise Malformed(f"it has {bits} bits, at least {MIN_RSA_BITS} are needed")
-        reader.end()
-    load_blob(kind, blob)
-    return kind
-
-
-def load_blob(kind: str, blob: bytes) -> object:
-    """Let cryptography load the wire form of a public key.
-
-    Raises:
-        Malformed: It does not.
-    """
+def _parse_private(path: Path, data: bytes, passphrase: Passphrase | None) -> "_Key":
     from cryptography.exceptions import UnsupportedAlgorithm
-    from cryptography.hazmat.primitives.serialization import load_ssh_public_key
-
-    line = f"{kind} ".encode() + base64.b64encode(blob)
-    try:
-        return load_ssh_public_key(line)
-    except (ValueError, UnsupportedAlgorithm) as error:
-        raise Malformed("its numbers are no key") from error
-
-
-def _parse_private(path: Path, data: bytes) -> "Ed25519PrivateKey":
-    from cryptography.exceptions import UnsupportedAlgorithm
+    from cryptography.hazmat.primitives.asymmetric.ec import EllipticCurvePrivateKey
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+    from cryptography.hazmat.primitives.asymmetric.rsa import RSAPrivateKey
     from cryptography.hazmat.primitives.serialization import load_ssh_private_key
 
+    key: object
     try:
         key = load_ssh_private_key(data, password=None)
     except TypeError as error:  # how the library says that a password is needed
+        key = _unlocked(path, data, passphrase, error)
+    except UnsupportedAlgorithm as error:
         raise UnusableKey(
-            f"{path} is under a passphrase",
-            hint="keys in ssh-agent come with a later release; until then take a key without "
-            f"one, or take it off a copy: ssh-keygen -p -N '' -f {path}",
+            f"{path} is of a type that cannot sign from a file",
+            hint=f"a token's key signs through ssh-agent: ssh-add {path}, then --agent FINGERPRINT",
         ) from error
-    except (ValueError, UnsupportedAlgorithm) as error:
+    except ValueError as error:
         raise UnusableKey(f"{path} is not a whole private key") from error
-    if not isinstance(key, Ed25519PrivateKey):
+    if not isinstance(key, Ed25519PrivateKey | RSAPrivateKey | EllipticCurvePrivateKey):
         raise UnusableKey(
-            f"{path} is not an Ed25519 key", hint="make one: ssh-keygen -t ed25519 -f FILE"
+            f"{path} is of a type whose signatures nobody checks",
+            hint="make another: ssh-keygen -t ed25519 -f FILE",
         )
     return key
+
+
+def _unlocked(path: Path, data: bytes, passphrase: Passphrase | None, found: TypeError) -> object:
+    from cryptography.hazmat.primitives.serialization import load_ssh_private_key
+
+    if passphrase is None:
+        raise UnusableKey(
+            f"{path} is under a passphrase",
+            hint=f"let ssh-agent keep it: ssh-add {path}, then give {path}.pub in its place",
+        ) from found
+    try:
+        return load_ssh_private_key(data, password=passphrase(f"passphrase of {path}:").encode())
+    except (ValueError, TypeError) as error:  # TypeError: the passphrase is empty
+        raise UnusableKey(f"the passphrase of {path} is another, or it is no whole key") from error
+
+
+def _sign_rsa(key: "RSAPrivateKey", data: bytes) -> bytes:
+    from cryptography.hazmat.primitives.asymmetric.padding import PKCS1v15
+    from cryptography.hazmat.primitives.hashes import SHA512
+
+    return string(b"rsa-sha2-512") + string(key.sign(data, PKCS1v15(), SHA512()))
+
+
+def _sign_ecdsa(key: "EllipticCurvePrivateKey", kind: str, data: bytes) -> bytes:
+    from cryptography.hazmat.primitives import hashes
+    from cryptography.hazmat.primitives.asymmetric.ec import ECDSA
+    from cryptography.hazmat.primitives.asymmetric.utils import decode_dss_signature
+
+    hash_name = ECDSA_HASHES[kind.rpartition("-")[2]]
+    pair = decode_dss_signature(key.sign(data, ECDSA(getattr(hashes, hash_name)())))
+    return string(kind.encode()) + string(b"".join(map(unsigned, pair)))
+
+
+def _public_half(key: "_Key") -> str:
+    from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
+
+    return key.public_key().public_bytes(Encoding.OpenSSH, PublicFormat.OpenSSH).decode()
 
 
 def _new_private_key(comment: str) -> bytes:

@@ -10,8 +10,9 @@ from collections.abc import Collection
 from dataclasses import dataclass
 from pathlib import Path
 
-from wlctl.errors import BadSignature, InvalidFile, UntrustedSigner, UsageError
+from wlctl.errors import BadSignature, InvalidFile, UntrustedSigner, UnusableKey, UsageError
 from wlctl.signing.keys import load_private_key
+from wlctl.signing.public import ED25519, blob_of
 from wlctl.signing.wire import Reader
 
 MAX_NOTE_BYTES = 64 * 1024
@@ -66,8 +67,11 @@ def sign_note(text: str, *, name: str, key: Path) -> str:
     assert text.endswith("\n"), "so is its text"
     assert _is_text(text), "so is its text"
     private = load_private_key(key)
-    signature = private.key.sign(text.encode())
-    encoded = base64.b64encode(_key_id(name, _raw(private.public)) + signature).decode()
+    raw = _raw(private.public)
+    reader = Reader(private.sign(text.encode()))
+    reader.string()  # the algorithm, of which there is one
+    signature = reader.string()
+    encoded = base64.b64encode(_key_id(name, raw) + signature).decode()
     return f"{text}\n{_PREFIX}{name} {encoded}\n"
 
 
@@ -152,7 +156,9 @@ def _key_id(name: str, key: bytes) -> bytes:
 
 
 def _raw(public: str) -> bytes:
-    reader = Reader(base64.b64decode(public.split(" ")[1]))
+    if not public.startswith(f"{ED25519} "):
+        raise UnusableKey("the key of the checkpoints is not an Ed25519 key")
+    reader = Reader(blob_of(public))
     reader.string()  # the type
     return reader.string()
 

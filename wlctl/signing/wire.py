@@ -12,6 +12,11 @@ def string(data: bytes) -> bytes:
     return len(data).to_bytes(_LENGTH_BYTES) + data
 
 
+def unsigned(value: int) -> bytes:
+    """Write an mpint that is not negative."""
+    return string(value.to_bytes(value.bit_length() // 8 + 1) if value else b"")
+
+
 class Reader:
     """Takes wire values off the front of bytes that may be anything."""
 
