@@ -12,15 +12,19 @@ from typing import BinaryIO, Self
 from wlctl.errors import ConnectFailed, ConnectionLost, Indeterminate
 from wlctl.model.actions import (
     Cleaned,
+    GenerationStatus,
+    InstanceStatus,
     Launched,
     LogTail,
     Measured,
     NodeFacts,
+    NodeStatus,
     Offered,
     Placed,
     PlaceRequest,
     RefusalCode,
     Refused,
+    StartRequest,
     Stopped,
     StopRequest,
     Unloaded,
@@ -46,8 +50,13 @@ class FakeNode:
     Attributes:
         alive: Instances that have a process, to its generation.
         number: Instance to the highest operation number accepted.
+        launched: Instances of which a run was ever started, to the newest of them.
         unkillable: Instances whose process survives every kill.
-        refusal: What `place` answers instead of placing.
+        refusal: What `place` and `start` answer instead of doing it.
+        runs: Every run that was started, to the boot it was started under.
+        ended: Runs that an ending has read as gone.
+        exits: Runs whose leader ended by itself, to its status; None where that is not known.
+        health: What the supervisor said last of an instance.
     """
 
     node_id: str = "a" * 32
@@ -70,6 +79,10 @@ class FakeNode:
     host_key: str = "ssh-ed25519 AAAA"
     missing: tuple[str, ...] = ()
     installations: set[str] = field(default_factory=set)
+    runs: dict[tuple[InstanceId, int], str] = field(default_factory=dict)
+    ended: set[tuple[InstanceId, int]] = field(default_factory=set)
+    exits: dict[tuple[InstanceId, int], int | None] = field(default_factory=dict)
+    health: dict[InstanceId, str] = field(default_factory=dict)
 
     def facts(self) -> NodeFacts:
         return NodeFacts(
@@ -104,10 +117,74 @@ class FakeNode:
         self.uptime_ms = 10
         self.alive.clear()
 
+    def exit(self, instance: InstanceId, status: int | None) -> None:
+        """Let the leader of the newest run end by itself."""
+        self.exits[instance, self.alive.pop(instance)] = status
+
+    def launch(self, instance: InstanceId, generation: int, fence: int) -> None:
+        """Start a run."""
+        self.alive[instance] = generation
+        self.launched[instance] = generation
+        self.boots[instance] = self.boot_id
+        self.runs[instance, generation] = self.boot_id
+        self.fences.append(fence)
+
+    def launch_record(self, instance: InstanceId, *, already: bool = False) -> Launched:
+        """Say what is known of the newest run."""
+        return Launched(
+            already=already,
+            generation=self.launched[instance],
+            boot_id=self.boots[instance],
+            containment=Containment.ISOLATED,
+            way="cgroupfs",
+            pid=4711,
+            start_ticks=42,
+            uid=61200,
+            cgroup="/sys/fs/cgroup/wlctl/x",
+            cgroup_inode=77,
+            ports=(("http", 20000),),
+            unenforced=("memory",),
+            data_dir="/var/lib/wlctl/x/data",
+        )
+
+    def instance_status(self, instance: InstanceId) -> InstanceStatus:
+        return InstanceStatus(
+            instance=instance,
+            desired="running" if instance in self.alive else "stopped",
+            number=self.number.get(instance, 0),
+            current=self.launched.get(instance, 0),
+            name="",
+            package="",
+            generations=tuple(
+                self.run_status(instance, number)
+                for iid, number in sorted(self.runs)
+                if iid == instance
+            ),
+        )
+
+    def run_status(self, instance: InstanceId, number: int) -> GenerationStatus:
+        living = self.alive.get(instance) == number
+        booted = self.runs[instance, number] != self.boot_id
+        over = Liveliness.UNKNOWN if booted else Liveliness.GONE
+        current = self.launched[instance] == number
+        return GenerationStatus(
+            number=number,
+            closed=(instance, number) in self.ended,
+            torn=False,
+            boot_id=self.runs[instance, number],
+            leader=Liveliness.ALIVE if living else over,
+            populated=None if booted else living,
+            exit_status=self.exits.get((instance, number)),
+            pid=4711,
+            uid=61200,
+            health=self.health.get(instance, "") if living else "",
+            launch=self.launch_record(instance, already=True) if current else None,
+        )
+
     def readings(self, instance: InstanceId, generation: int) -> Readings:
-        ran = instance in self.launched
-        occupied = instance in self.alive
-        booted = ran and self.boots[instance] != self.boot_id
+        ran = (instance, generation) in self.runs
+        occupied = self.alive.get(instance) == generation
+        booted = ran and self.runs[instance, generation] != self.boot_id
         gone = Liveliness.UNKNOWN if booted else Liveliness.GONE if ran else Liveliness.NONE
         end = CgroupEnd.OCCUPIED if occupied else CgroupEnd.REMOVED if ran else CgroupEnd.NONE
         return Readings(
@@ -116,7 +193,7 @@ class FakeNode:
             launched=ran,
             recorded=ran,
             boot_id=self.boot_id,
-            recorded_boot_id=self.boots.get(instance, ""),
+            recorded_boot_id=self.runs.get((instance, generation), ""),
             containment=Containment.ISOLATED if ran else None,
             leader=Liveliness.ALIVE if occupied else gone,
             init=gone,
@@ -125,10 +202,17 @@ class FakeNode:
             cgroup_inode=77 if ran else None,
             uid=61200 if ran else None,
             uid_left=(1 if occupied else 0) if ran else None,
-            how="stopped" if ran and not booted else "",
-            exit_status=143 if ran and not occupied and not booted else None,
+            how=self._how(instance, generation) if ran and not booted else "",
+            exit_status=(
+                self.exits.get((instance, generation), 143)
+                if ran and not occupied and not booted
+                else None
+            ),
             read_at_ms=self.uptime_ms,
         )
+
+    def _how(self, instance: InstanceId, generation: int) -> str:
+        return "exited" if (instance, generation) in self.exits else "stopped"
 
 
 @dataclass
@@ -198,24 +282,40 @@ class FakeSession:
         self.node.staged.add(request.instance)
         if not request.start:
             return Placed(already=False)
-        self.node.alive[request.instance] = request.generation
-        self.node.launched[request.instance] = request.generation
-        self.node.boots[request.instance] = self.node.boot_id
-        self.node.fences.append(request.fence)
-        return Launched(
-            already=False,
-            generation=request.generation,
-            boot_id=self.node.facts().boot_id,
-            containment=Containment.ISOLATED,
-            way="cgroupfs",
-            pid=4711,
-            start_ticks=42,
-            uid=61200,
-            cgroup="/sys/fs/cgroup/wlctl/x",
-            cgroup_inode=77,
-            ports=(),
-            unenforced=("memory",),
-            data_dir="/var/lib/wlctl/x/data",
+        self.node.launch(request.instance, request.generation, request.fence)
+        return self.node.launch_record(request.instance)
+
+    def start(self, request: StartRequest) -> Launched | Refused:
+        self.hook("start", "before")
+        answer = self._start(request)
+        self.hook("start", "after")
+        return answer
+
+    def _start(self, request: StartRequest) -> Launched | Refused:
+        node, instance = self.node, request.instance
+        if request.number < node.number.get(instance, 0):
+            return Refused(RefusalCode.SUPERSEDED, "a later operation was accepted")
+        if node.refusal is not None:
+            return node.refusal
+        if instance not in node.staged:
+            return Refused(RefusalCode.UNKNOWN_INSTANCE, "it was not placed on this node")
+        if (instance, request.generation) in node.runs:
+            return Refused(RefusalCode.INVALID_REQUEST, "the generation was used before")
+        if any(run not in node.ended for run in node.runs if run[0] == instance):
+            return Refused(RefusalCode.BUSY, "a generation is not proven gone")
+        node.number[instance] = request.number
+        node.launch(instance, request.generation, request.fence)
+        return node.launch_record(instance)
+
+    def status(self, _installation: InstallationId) -> NodeStatus | Refused:
+        self.hook("status", "before")
+        node = self.node
+        return NodeStatus(
+            node_id=node.node_id,
+            boot_id=node.boot_id,
+            uptime_ms=node.uptime_ms,
+            instances=tuple(node.instance_status(one) for one in sorted(node.staged)),
+            departed={},
         )
 
     def stop(self, request: StopRequest) -> Stopped | Refused:
@@ -242,9 +342,13 @@ class FakeSession:
         if number < self.node.number.get(instance, 0):
             return Refused(RefusalCode.SUPERSEDED, "a later operation was accepted")
         self.node.number[instance] = number
-        if instance not in self.node.unkillable:
-            self.node.alive.pop(instance, None)
-        return (self.node.readings(instance, generation),) if generation else ()
+        node = self.node
+        if instance not in node.unkillable:
+            node.alive.pop(instance, None)
+        made = {number for iid, number in node.runs if iid == instance}
+        asked = sorted(made | ({generation} if generation else set()))
+        node.ended |= {(instance, one) for one in asked if node.alive.get(instance) != one}
+        return tuple(node.readings(instance, one) for one in asked)
 
     def logs(
         self,

@@ -208,6 +208,23 @@ def test_staged_is_not_started_and_start_starts_it(bench: Bench) -> None:
     assert running.generations[0].leader is Liveliness.ALIVE
 
 
+@pytest.mark.kinds(SOME)
+def test_whoever_never_had_the_answer_of_a_launch_finds_it_in_the_status(bench: Bench) -> None:
+    request = bench.request(replace(SLEEP, more=("port http auto",)))
+    told = bench.place(request)
+
+    first = bench.status(request)
+    bench.stop(request, 2)
+    again = bench.start(request, 3, 2)
+    second = bench.status(request)
+
+    assert first is not None
+    assert second is not None
+    assert isinstance(again, Launched)
+    assert [one.launch for one in first.generations] == [replace(told, already=True)]
+    assert [one.launch for one in second.generations] == [None, replace(again, already=True)]
+
+
 @pytest.mark.kinds(ONE)
 def test_a_further_generation_starts_only_where_the_last_is_proven_gone(bench: Bench) -> None:
     request = bench.run(replace(SLEEP, more=("port http auto",)), number=1)

@@ -160,6 +160,25 @@ def test_a_status_is_read() -> None:
     assert found.departed == {"i-3": 7}
 
 
+def test_the_launch_of_a_run_is_in_the_status_with_what_it_was_given() -> None:
+    launch, given = LAUNCHED.replace(" 3 ", " i-1 3 "), GIVEN.replace("given", "given i-1")
+    later = RUN.replace("i-1 3", "i-1 12")
+
+    (instance,) = outcome.status(_answer(*HEAD, INSTANCE, RUN, launch, given, later)).instances
+
+    assert [one.launch for one in instance.generations] == [
+        outcome.launched(_answer(LAUNCHED, GIVEN)),
+        None,
+    ]
+
+
+def test_a_launch_of_which_is_not_said_what_it_was_given_is_garbled() -> None:
+    launch, given = LAUNCHED.replace(" 3 ", " i-1 3 "), GIVEN.replace("given", "given i-2")
+
+    with pytest.raises(GarbledAnswer, match="what i-1 was given"):
+        outcome.status(_answer(*HEAD, INSTANCE, RUN, launch, given))
+
+
 @pytest.mark.parametrize(("value", "populated"), [("1", True), ("0", False), ("-", None)])
 def test_an_unreadable_cgroup_is_neither_empty_nor_full(value: str, populated: bool | None) -> None:
     line = RUN.replace("populated=1", f"populated={value}")

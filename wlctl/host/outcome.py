@@ -59,11 +59,14 @@ def placed(found: Answer) -> Placed | Launched:
 def launched(found: Answer) -> Launched:
     """Read a launch."""
     line = _only(found, "launched")
+    return _launched(line, _generation(line, 0), _only(found, "given"))
+
+
+def _launched(line: Line, generation: int, given: Line) -> Launched:
     said = line.named
-    given = _only(found, "given")
     return Launched(
         already=_flag(said, "already"),
-        generation=_generation(line, 0),
+        generation=generation,
         boot_id=_get(said, "boot"),
         containment=_word(Containment, _get(said, "containment"), "containment"),
         way=_get(said, "way"),
@@ -120,9 +123,18 @@ def settled(found: Answer) -> Settled:
 
 def status(found: Answer) -> NodeStatus:
     """Read everything of one installation on the node."""
+    given = {_id(line, 0): line for line in found.all("given")}
+    launches: dict[tuple[str, int], Launched] = {}
+    for line in found.all("launched"):
+        name, one = _id(line, 0), _generation(line, 1)
+        if name not in given:
+            raise GarbledAnswer(f"the answer does not say what {name} was given")
+        launches[name, one] = _launched(line, one, given[name])
     generations: dict[str, list[GenerationStatus]] = {}
     for line in found.all("generation"):
-        generations.setdefault(_id(line, 0), []).append(_generation_status(line))
+        name = _id(line, 0)
+        launch = launches.get((name, _generation(line, 1)))
+        generations.setdefault(name, []).append(_generation_status(line, launch))
     return NodeStatus(
         node_id=found.text("node_id"),
         boot_id=found.text("boot_id"),
@@ -210,7 +222,7 @@ def _containment(said: Mapping[str, str]) -> Containment | None:
     return None if word == NOTHING else _word(Containment, word, "containment")
 
 
-def _generation_status(line: Line) -> GenerationStatus:
+def _generation_status(line: Line, launch: Launched | None) -> GenerationStatus:
     said = line.named
     return GenerationStatus(
         number=_generation(line, 1),
@@ -225,6 +237,7 @@ def _generation_status(line: Line) -> GenerationStatus:
         oom_kills=_optional(said, "oom"),
         health=_text(said, "health"),
         misses=_number(said, "misses"),
+        launch=launch,
     )
 
 

@@ -389,6 +389,8 @@ class GenerationStatus:
         health: starting, healthy or unhealthy, as the supervisor saw it last; empty where nothing
             is asked, or was not yet.
         misses: Checks that failed in a row.
+        launch: What the node answered when it was launched; only of the one launched last, and
+            None before its leader was recorded.
     """
 
     number: int
@@ -403,6 +405,7 @@ class GenerationStatus:
     oom_kills: int | None = None
     health: str = ""
     misses: int = 0
+    launch: Launched | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -30,6 +30,13 @@ one_generation() {
 	answer generation "$iid" "$gen" "closed=$closed" "record=$r_state" "boot=${r_boot:--}" "leader=$l" \
 		"populated=$p" "exit=$x" "pid=${r_leader:--}" "uid=$r_uid" "oom=$o" \
 		"health=$health" "misses=$misses"
+	# what was answered at the launch, for whoever never had that answer
+	if [ "$r_state" = whole ] && [ -n "$r_leader" ] && [ "$gen" = "$current" ]; then
+		enc "$r_cg/limit/g$gen"
+		answer launched "$iid" "$gen" already=yes "boot=$r_boot" "containment=$r_containment" \
+			"way=$r_way" "pid=$r_leader" "start=$r_leader_start" "uid=$r_uid" "cgroup=$e" "inode=$r_limit"
+		answer given "$iid$r_given"
+	fi
 }
 one_instance() {
 	read_number
