@@ -12,7 +12,7 @@ _wlctl() {
         last=$word
         case $word in
             --) return ;;
-            --action|--after|--against|--avoid|--capability|--count|--db|--file|--for|--generation|--grace|--host-key|--instance|--key|--kind|--known-hosts|--label|--message|--name|--node|--output|--pin|--policy|--port|--prefer|--principal|--project|--remove-capability|--remove-label|--sign|--signature|--since|--snapshot|--tail|--tier|--until|--where|--why|-m|-o) skip=value ;;
+            --action|--after|--against|--agent|--avoid|--capability|--count|--db|--file|--for|--generation|--grace|--host-key|--instance|--key|--kind|--known-hosts|--label|--message|--name|--node|--output|--pin|--policy|--port|--prefer|--principal|--project|--remove-capability|--remove-label|--sign|--signature|--since|--snapshot|--tail|--tier|--until|--where|--why|-m|-o) skip=value ;;
             -*) ;;
             *) case "$at/$word" in
                 /init|/signer|/signer/add|/signer/ls|/policy|/policy/show|/policy/check|/policy/apply|/policy/test|/approve|/package|/package/init|/package/build|/package/sign|/package/verify|/package/show|/package/ls|/doctor|/node|/node/add|/node/ls|/node/show|/node/probe|/node/measure|/node/set|/node/cordon|/node/uncordon|/node/rekey|/node/rm|/place|/ps|/logs|/stop|/unload|/audit|/audit/log|/audit/verify|/audit/checkpoint|/audit/export|/ledger|/ledger/check|/ledger/backup|/ledger/migrate|/ledger/snapshot|/config|/config/show|/help|/completion) at=$at/$word ;;
@@ -58,15 +58,15 @@ _wlctl() {
             /policy/test) commands='' choices='' files=yes
                 options='--node --action --principal --project --emulated --policy -h --help --db -o --output -m --message --yes --no-color --debug' ;;
             /approve) commands='' choices='' files=''
-                options='--key --signature --text -h --help --db -o --output -m --message --yes --no-color --debug' ;;
+                options='--key --agent --signature --text -h --help --db -o --output -m --message --yes --no-color --debug' ;;
             /package) commands='init build sign verify show ls' choices='' files=''
                 options='-h --help --db -o --output -m --message --yes --no-color --debug' ;;
             /package/init) commands='' choices='' files=yes
                 options='-h --help --db -o --output -m --message --yes --no-color --debug' ;;
             /package/build) commands='' choices='' files=yes
-                options='--sign -h --help --db -o --output -m --message --yes --no-color --debug' ;;
+                options='--sign --agent -h --help --db -o --output -m --message --yes --no-color --debug' ;;
             /package/sign) commands='' choices='' files=yes
-                options='--key -h --help --db -o --output -m --message --yes --no-color --debug' ;;
+                options='--key --agent -h --help --db -o --output -m --message --yes --no-color --debug' ;;
             /package/verify) commands='' choices='' files=yes
                 options='-h --help --db -o --output -m --message --yes --no-color --debug' ;;
             /package/show) commands='' choices='' files=yes

@@ -11,7 +11,7 @@ function __wlctl_at -d 'Succeed where exactly these commands were typed'
         switch $word
             case --
                 return 1
-            case --action --after --against --avoid --capability --count --db --file --for --generation --grace --host-key --instance --key --kind --known-hosts --label --message --name --node --output --pin --policy --port --prefer --principal --project --remove-capability --remove-label --sign --signature --since --snapshot --tail --tier --until --where --why -m -o
+            case --action --after --against --agent --avoid --capability --count --db --file --for --generation --grace --host-key --instance --key --kind --known-hosts --label --message --name --node --output --pin --policy --port --prefer --principal --project --remove-capability --remove-label --sign --signature --since --snapshot --tail --tier --until --where --why -m -o
                 set skip value
             case '-*'
             case '*'
@@ -129,7 +129,8 @@ complete -c wlctl -n "__wlctl_at /policy/test" -s m -l message -x -d 'Keep TEXT 
 complete -c wlctl -n "__wlctl_at /policy/test" -l yes -d 'Answer every question with yes'
 complete -c wlctl -n "__wlctl_at /policy/test" -l no-color -d 'No colour'
 complete -c wlctl -n "__wlctl_at /policy/test" -l debug -d 'Show a traceback with an error'
-complete -c wlctl -n "__wlctl_at /approve" -l key -r -F -d 'Sign with this private key'
+complete -c wlctl -n "__wlctl_at /approve" -l key -r -F -d 'Sign with this key; its .pub, if ssh-agent has it'
+complete -c wlctl -n "__wlctl_at /approve" -l agent -x -d 'Sign with this key of ssh-agent'
 complete -c wlctl -n "__wlctl_at /approve" -l signature -r -F -d 'Take this signature of what --text prints'
 complete -c wlctl -n "__wlctl_at /approve" -l text -d 'Print what is to be signed, and nothing else'
 complete -c wlctl -n "__wlctl_at /approve" -s h -l help -d 'Show this text'
@@ -161,7 +162,8 @@ complete -c wlctl -n "__wlctl_at /package/init" -l yes -d 'Answer every question
 complete -c wlctl -n "__wlctl_at /package/init" -l no-color -d 'No colour'
 complete -c wlctl -n "__wlctl_at /package/init" -l debug -d 'Show a traceback with an error'
 complete -c wlctl -n "__wlctl_at /package/build" -F
-complete -c wlctl -n "__wlctl_at /package/build" -l sign -r -F -d 'Sign it too, with this private key'
+complete -c wlctl -n "__wlctl_at /package/build" -l sign -r -F -d 'Sign it too, with this key'
+complete -c wlctl -n "__wlctl_at /package/build" -l agent -x -d 'Sign it too, with this key of ssh-agent'
 complete -c wlctl -n "__wlctl_at /package/build" -s h -l help -d 'Show this text'
 complete -c wlctl -n "__wlctl_at /package/build" -l db -r -F -d 'The ledger'
 complete -c wlctl -n "__wlctl_at /package/build" -s o -l output -x -a 'table wide json jsonl name' -d 'One of table, wide, json, jsonl, name'
@@ -170,7 +172,8 @@ complete -c wlctl -n "__wlctl_at /package/build" -l yes -d 'Answer every questio
 complete -c wlctl -n "__wlctl_at /package/build" -l no-color -d 'No colour'
 complete -c wlctl -n "__wlctl_at /package/build" -l debug -d 'Show a traceback with an error'
 complete -c wlctl -n "__wlctl_at /package/sign" -F
-complete -c wlctl -n "__wlctl_at /package/sign" -l key -r -F -d 'An Ed25519 private key of OpenSSH'
+complete -c wlctl -n "__wlctl_at /package/sign" -l key -r -F -d 'A private key, or the .pub of one in ssh-agent'
+complete -c wlctl -n "__wlctl_at /package/sign" -l agent -x -d 'A key of ssh-agent, as ssh-add -l names it'
 complete -c wlctl -n "__wlctl_at /package/sign" -s h -l help -d 'Show this text'
 complete -c wlctl -n "__wlctl_at /package/sign" -l db -r -F -d 'The ledger'
 complete -c wlctl -n "__wlctl_at /package/sign" -s o -l output -x -a 'table wide json jsonl name' -d 'One of table, wide, json, jsonl, name'

@@ -9,7 +9,7 @@ _wlctl() {
         last=$word
         case $word in
             --) return 1 ;;
-            --action|--after|--against|--avoid|--capability|--count|--db|--file|--for|--generation|--grace|--host-key|--instance|--key|--kind|--known-hosts|--label|--message|--name|--node|--output|--pin|--policy|--port|--prefer|--principal|--project|--remove-capability|--remove-label|--sign|--signature|--since|--snapshot|--tail|--tier|--until|--where|--why|-m|-o) skip=value ;;
+            --action|--after|--against|--agent|--avoid|--capability|--count|--db|--file|--for|--generation|--grace|--host-key|--instance|--key|--kind|--known-hosts|--label|--message|--name|--node|--output|--pin|--policy|--port|--prefer|--principal|--project|--remove-capability|--remove-label|--sign|--signature|--since|--snapshot|--tail|--tier|--until|--where|--why|-m|-o) skip=value ;;
             -*) ;;
             *) case "$at/$word" in
                 /init|/signer|/signer/add|/signer/ls|/policy|/policy/show|/policy/check|/policy/apply|/policy/test|/approve|/package|/package/init|/package/build|/package/sign|/package/verify|/package/show|/package/ls|/doctor|/node|/node/add|/node/ls|/node/show|/node/probe|/node/measure|/node/set|/node/cordon|/node/uncordon|/node/rekey|/node/rm|/place|/ps|/logs|/stop|/unload|/audit|/audit/log|/audit/verify|/audit/checkpoint|/audit/export|/ledger|/ledger/check|/ledger/backup|/ledger/migrate|/ledger/snapshot|/config|/config/show|/help|/completion) at=$at/$word ;;
@@ -221,7 +221,8 @@ _wlctl() {
             ;;
         /approve)
             options=(
-                '--key:Sign with this private key'
+                '--key:Sign with this key; its .pub, if ssh-agent has it'
+                '--agent:Sign with this key of ssh-agent'
                 '--signature:Take this signature of what --text prints'
                 '--text:Print what is to be signed, and nothing else'
                 '-h:Show this text'
@@ -276,7 +277,8 @@ _wlctl() {
         /package/build)
             files=yes
             options=(
-                '--sign:Sign it too, with this private key'
+                '--sign:Sign it too, with this key'
+                '--agent:Sign it too, with this key of ssh-agent'
                 '-h:Show this text'
                 '--help:Show this text'
                 '--db:The ledger'
@@ -292,7 +294,8 @@ _wlctl() {
         /package/sign)
             files=yes
             options=(
-                '--key:An Ed25519 private key of OpenSSH'
+                '--key:A private key, or the .pub of one in ssh-agent'
+                '--agent:A key of ssh-agent, as ssh-add -l names it'
                 '-h:Show this text'
                 '--help:Show this text'
                 '--db:The ledger'
