@@ -219,6 +219,7 @@ def _instances() -> None:
         sa.Column("state", sa.Text, nullable=False),
         sa.Column("generation", sa.BigInteger, nullable=False),
         sa.Column("unsettled", sa.Boolean, nullable=False),
+        sa.Column("health", sa.Text, nullable=False),
         sa.Column("created_at_ms", sa.BigInteger, nullable=False),
         sa.Column("since_ms", sa.BigInteger, nullable=False),
         sa.Column("seen_at_ms", sa.BigInteger),

@@ -75,6 +75,7 @@ def reserve(
             state=State.REQUESTED.value,
             generation=0,
             unsettled=False,
+            health="",
             created_at_ms=tx.now_ms,
             since_ms=tx.now_ms,
         )
@@ -267,6 +268,7 @@ def _instance(row: Row[Any]) -> Instance:
         state=State(row.state),
         generation=row.generation,
         unsettled=row.unsettled,
+        health=row.health,
         created_at_ms=row.created_at_ms,
         since_ms=row.since_ms,
         seen_at_ms=row.seen_at_ms,

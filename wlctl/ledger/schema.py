@@ -246,6 +246,7 @@ instances = Table(
     Column("state", Text, nullable=False),
     Column("generation", BigInteger, nullable=False),
     Column("unsettled", Boolean, nullable=False),
+    Column("health", Text, nullable=False),
     Column("created_at_ms", BigInteger, nullable=False),
     Column("since_ms", BigInteger, nullable=False),
     Column("seen_at_ms", BigInteger),

@@ -69,6 +69,8 @@ class Instance:
         variant: The variant of the package that was chosen.
         generation: Number of the newest generation that was given one; 0 before the first.
         unsettled: A mutation may have run on the node and its outcome is not known.
+        health: starting, healthy or unhealthy, as the node's supervisor said last; empty where
+            nothing is asked, or was not yet.
         since_ms: When `state` was entered.
         seen_at_ms: The last contact that told of it; None before the first.
     """
@@ -85,6 +87,7 @@ class Instance:
     state: State
     generation: int
     unsettled: bool
+    health: str
     created_at_ms: int
     since_ms: int
     seen_at_ms: int | None

@@ -1,0 +1,105 @@
+"""Judges which state a copy is in by one look at its node; a look proves no end of anything."""
+
+from dataclasses import dataclass
+
+from wlctl.lifecycle.machine import LIVE
+from wlctl.model.actions import GenerationStatus, InstanceStatus
+from wlctl.model.generation import Liveliness
+from wlctl.model.instance import Instance, State
+from wlctl.model.workload import Kind
+
+UNHEALTHY = "unhealthy"
+"""The supervisor's word for a run that failed as many checks in a row as its package allows."""
+
+STAGED = frozenset(
+    {State.LOADED, State.STOPPING, State.STOPPED, State.FINISHED, State.FAILED, State.LOST}
+)
+"""Of a copy in one of these, a start whose answer was lost may have been carried out."""
+
+SIGNALLED = 128
+"""A status above this is a signal, as shells count."""
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """What one look says of a copy.
+
+    Attributes:
+        state: The ledger's own where the look does not say otherwise.
+        reason: Why it is another one; empty where it is not.
+        run: Of which the look tells; None where it tells of none that the ledger knows.
+        is_alive: Its leader runs, and it was not closed.
+    """
+
+    state: State
+    reason: str = ""
+    run: GenerationStatus | None = None
+    is_alive: bool = False
+
+
+def current_of(seen: InstanceStatus) -> GenerationStatus | None:
+    """Give what was seen of the run that was launched last."""
+    return next((one for one in seen.generations if one.number == seen.current), None)
+
+
+def judge(instance: Instance, seen: InstanceStatus | None, *, twice: bool = False) -> Seen:
+    """Answer which state the copy is in.
+
+    Only of a copy that lives by the ledger's word, or of which nobody knew, can a look say more
+    than the ledger does; a run that was closed is being ended, and how it ends is for the proof to
+    say. One whose leader is gone while others of its cgroup live on has not ended. An exit is
+    written a moment after it happens, so one that is missing counts only when it was looked for
+    `twice`.
+
+    Args:
+        seen: None where the node does not list the copy: that says nothing.
+    """
+    run = None if seen is None else current_of(seen)
+    if run is None or run.torn or run.closed or run.number != instance.generation:
+        return Seen(instance.state)
+    is_alive = run.leader is Liveliness.ALIVE
+    started = instance.unsettled and is_alive and instance.state in STAGED
+    if instance.state not in LIVE and not started:
+        return Seen(instance.state, run=run, is_alive=is_alive)
+    state, reason = _state(instance, run, twice=twice)
+    return Seen(state, "" if state is instance.state else reason, run, is_alive)
+
+
+def _state(instance: Instance, run: GenerationStatus, *, twice: bool) -> tuple[State, str]:
+    name = f"g{run.number}"
+    match run.leader:
+        case Liveliness.ALIVE if run.health == UNHEALTHY:
+            return State.UNHEALTHY, f"{name} failed {run.misses} health checks in a row"
+        case Liveliness.ALIVE:
+            return State.RUNNING, f"{name} runs"
+        case Liveliness.UNKNOWN:
+            return State.LOST, f"its node was started anew after {name} was launched"
+        case Liveliness.GONE if not run.populated and (twice or run.exit_status is not None):
+            return ended(instance.kind, run.exit_status, name, oom_kills=run.oom_kills)
+        case _:
+            return instance.state, ""
+
+
+def ended(
+    kind: Kind, exit_status: int | None, name: str, *, oom_kills: int | None = None
+) -> tuple[State, str]:
+    """Answer what a run is that ended by itself: a job with success, or a failure.
+
+    A service is to run until it is stopped, so that it ended is a failure whatever its status.
+
+    Args:
+        exit_status: As a shell counts; None when nobody knows.
+        name: Of the run.
+    """
+    if exit_status is None:
+        return State.FAILED, f"{name} ended, and with which status is not known (exit-unknown)"
+    if exit_status == 0 and kind is not Kind.SERVICE:
+        return State.FINISHED, f"{name} ended with status 0"
+    why = f"{name} ended by itself with {status_text(exit_status)}"
+    return State.FAILED, f"{why}, out of memory" if oom_kills else why
+
+
+def status_text(exit_status: int) -> str:
+    """Say an exit status, and the signal that it stands for."""
+    signal = f" (signal {exit_status - SIGNALLED})" if exit_status > SIGNALLED else ""
+    return f"status {exit_status}{signal}"
