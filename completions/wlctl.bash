@@ -12,7 +12,7 @@ _wlctl() {
         last=$word
         case $word in
             --) return ;;
-            --action|--after|--against|--agent|--avoid|--capability|--count|--db|--file|--for|--generation|--grace|--host-key|--instance|--key|--kind|--known-hosts|--label|--message|--name|--node|--output|--pin|--policy|--port|--prefer|--principal|--project|--remove-capability|--remove-label|--sign|--signature|--since|--snapshot|--tail|--tier|--until|--where|--why|-m|-o) skip=value ;;
+            --action|--after|--against|--agent|--avoid|--capability|--count|--db|--env|--env-file|--file|--for|--generation|--grace|--host-key|--instance|--key|--kind|--known-hosts|--label|--message|--name|--node|--output|--pin|--plan|--plan-out|--policy|--port|--prefer|--principal|--project|--remove-capability|--remove-label|--sign|--signature|--since|--snapshot|--tail|--tier|--timeout|--until|--wait|--where|--why|-m|-o) skip=value ;;
             -*) ;;
             *) case "$at/$word" in
                 /init|/signer|/signer/add|/signer/ls|/policy|/policy/show|/policy/check|/policy/apply|/policy/test|/approve|/package|/package/init|/package/build|/package/sign|/package/verify|/package/show|/package/ls|/doctor|/node|/node/add|/node/ls|/node/show|/node/probe|/node/measure|/node/set|/node/cordon|/node/uncordon|/node/rekey|/node/rm|/place|/ps|/logs|/stop|/unload|/audit|/audit/log|/audit/verify|/audit/checkpoint|/audit/export|/ledger|/ledger/check|/ledger/backup|/ledger/migrate|/ledger/snapshot|/config|/config/show|/help|/completion) at=$at/$word ;;
@@ -32,6 +32,10 @@ _wlctl() {
             --file) files=yes ;;
             --label) files=yes ;;
             --remove-label) files=yes ;;
+            --env-file) files=yes ;;
+            --wait) COMPREPLY=($(compgen -W 'running finished' -- "$current")) ;;
+            --plan-out) files=yes ;;
+            --plan) files=yes ;;
             --snapshot) files=yes ;;
             --against) files=yes ;;
         esac
@@ -98,7 +102,7 @@ _wlctl() {
             /node/rm) commands='' choices='' files=''
                 options='--clean -h --help --db -o --output -m --message --yes --no-color --debug' ;;
             /place) commands='' choices='' files=yes
-                options='--name --dry-run --pin --prefer --avoid --where --count --allow-emulated --start --no-start --refresh --no-refresh --project --why --snapshot --all -h --help --db -o --output -m --message --yes --no-color --debug' ;;
+                options='--name --dry-run --pin --prefer --avoid --where --count --allow-emulated --start --no-start --refresh --no-refresh --project --env --env-file --key --wait --detach --timeout --rm-on-failure --plan-out --plan --why --snapshot --all -h --help --db -o --output -m --message --yes --no-color --debug' ;;
             /ps) commands='' choices='' files=''
                 options='-h --help --db -o --output -m --message --yes --no-color --debug' ;;
             /logs) commands='' choices='' files=''

@@ -9,7 +9,7 @@ _wlctl() {
         last=$word
         case $word in
             --) return 1 ;;
-            --action|--after|--against|--agent|--avoid|--capability|--count|--db|--file|--for|--generation|--grace|--host-key|--instance|--key|--kind|--known-hosts|--label|--message|--name|--node|--output|--pin|--policy|--port|--prefer|--principal|--project|--remove-capability|--remove-label|--sign|--signature|--since|--snapshot|--tail|--tier|--until|--where|--why|-m|-o) skip=value ;;
+            --action|--after|--against|--agent|--avoid|--capability|--count|--db|--env|--env-file|--file|--for|--generation|--grace|--host-key|--instance|--key|--kind|--known-hosts|--label|--message|--name|--node|--output|--pin|--plan|--plan-out|--policy|--port|--prefer|--principal|--project|--remove-capability|--remove-label|--sign|--signature|--since|--snapshot|--tail|--tier|--timeout|--until|--wait|--where|--why|-m|-o) skip=value ;;
             -*) ;;
             *) case "$at/$word" in
                 /init|/signer|/signer/add|/signer/ls|/policy|/policy/show|/policy/check|/policy/apply|/policy/test|/approve|/package|/package/init|/package/build|/package/sign|/package/verify|/package/show|/package/ls|/doctor|/node|/node/add|/node/ls|/node/show|/node/probe|/node/measure|/node/set|/node/cordon|/node/uncordon|/node/rekey|/node/rm|/place|/ps|/logs|/stop|/unload|/audit|/audit/log|/audit/verify|/audit/checkpoint|/audit/export|/ledger|/ledger/check|/ledger/backup|/ledger/migrate|/ledger/snapshot|/config|/config/show|/help|/completion) at=$at/$word ;;
@@ -32,6 +32,10 @@ _wlctl() {
             --file) files=yes ;;
             --label) files=yes ;;
             --remove-label) files=yes ;;
+            --env-file) files=yes ;;
+            --wait) choices=(running finished) ;;
+            --plan-out) files=yes ;;
+            --plan) files=yes ;;
             --snapshot) files=yes ;;
             --against) files=yes ;;
         esac
@@ -48,7 +52,7 @@ _wlctl() {
                 'package:Packages: described, built, signed, verified.'
                 'doctor:Examine ledger, keys, signers and fleet, and say what to do about what is wrong.'
                 'node:The fleet: the machines that wlctl places on.'
-                'place:Choose a node for a workload, say why, and start it there.'
+                'place:Choose a node for a workload, say why, start it there, and wait until it is up.'
                 'ps:List the current copies as they were seen last; SEEN is the age of the last contact.'
                 'logs:Print the end of what a copy wrote to its standard output and error.'
                 'stop:Stop copies, and return when it is proven that no process of them is left.'
@@ -557,13 +561,22 @@ _wlctl() {
                 '--prefer:Liked, most liked first; repeat'
                 '--avoid:Taken when nothing else fits; repeat'
                 '--where:The node must have it: ID, ID[.ATTR]=VALUE, >=, <=, '\'' in A,B'\'', '\'' has VALUE'\''; label.K is short for node.label.K; repeat'
-                '--count:So many copies; above 1 only with --dry-run'
+                '--count:So many copies, NAME.1 to NAME.N'
                 '--allow-emulated:Emulated variants may be chosen'
                 '--start:Start it, or only stage it'
                 '--no-start:Start it, or only stage it'
                 '--refresh:Look again at nodes whose facts ran out'
                 '--no-refresh:Look again at nodes whose facts ran out'
                 '--project:Kept with the order; the policy may ask for it'
+                '--env:Set a variable that the package allows; repeat'
+                '--env-file:Lines K=V, as if each was given with --env'
+                '--key:Spent by the first order with it: a repeated command places once'
+                '--wait:Return when it is up and healthy, or (a job) when it has finished'
+                '--detach:Return when it was started; wait for nothing'
+                '--timeout:How long to wait until it is up, e.g. 90s'
+                '--rm-on-failure:Unload what did not come up, instead of keeping it'
+                '--plan-out:With --dry-run: keep what was found, for --plan'
+                '--plan:Place only if it comes out as kept; else exit 8'
                 '--why:Show all checks of NODE; repeat'
                 '--snapshot:Decide from a saved fleet (`wlctl ledger snapshot`), with --dry-run; the package may be a workload.toml that was never built'
                 '--all:List every node, however many there are'

@@ -24,6 +24,9 @@ from wlctl.model.actions import (
     PlaceRequest,
     RefusalCode,
     Refused,
+    Settled,
+    SettleOutcome,
+    SettleRequest,
     StartRequest,
     Stopped,
     StopRequest,
@@ -57,6 +60,8 @@ class FakeNode:
         ended: Runs that an ending has read as gone.
         exits: Runs whose leader ended by itself, to its status; None where that is not known.
         health: What the supervisor said last of an instance.
+        claims: Claim of a decision to what became of it: placed, refused or cancelled.
+        placed: Claim to the request that was carried out.
     """
 
     node_id: str = "a" * 32
@@ -72,6 +77,8 @@ class FakeNode:
     fences: list[int] = field(default_factory=list)
     boots: dict[InstanceId, str] = field(default_factory=dict)
     graces_ms: list[int | None] = field(default_factory=list)
+    claims: dict[str, str] = field(default_factory=dict)
+    placed: dict[str, PlaceRequest] = field(default_factory=dict)
     machine_id: str = "m" * 32
     boot_id: str = "00000000-0000-4000-8000-000000000000"
     uptime_ms: int = 1_000_000
@@ -273,17 +280,30 @@ class FakeSession:
         return answer
 
     def _place(self, request: PlaceRequest) -> Placed | Launched | Refused:
-        if self.node.refusal is not None:
-            return self.node.refusal
-        if request.number <= self.node.number.get(request.instance, 0):
+        node, newest = self.node, self.node.number.get(request.instance, 0)
+        if request.number < newest:
             return Refused(RefusalCode.SUPERSEDED, "a later operation was accepted")
-        assert request.sheet in self.node.store, "the sheet is brought first"
-        self.node.number[request.instance] = request.number
-        self.node.staged.add(request.instance)
+        if request.number == newest and node.claims.get(request.decision) == "placed":
+            return self._launched(request, already=True)
+        if node.claims.get(request.decision) == "cancelled":
+            return Refused(RefusalCode.CANCELLED, "the decision was cancelled")
+        assert request.decision not in node.claims, "a claim is made once"
+        if node.refusal is not None:
+            node.claims[request.decision] = "refused"
+            return node.refusal
+        assert request.sheet in node.store, "the sheet is brought first"
+        node.number[request.instance] = request.number
+        node.claims[request.decision] = "placed"
+        node.placed[request.decision] = request
+        node.staged.add(request.instance)
+        if request.start:
+            node.launch(request.instance, request.generation, request.fence)
+        return self._launched(request, already=False)
+
+    def _launched(self, request: PlaceRequest, *, already: bool) -> Placed | Launched:
         if not request.start:
-            return Placed(already=False)
-        self.node.launch(request.instance, request.generation, request.fence)
-        return self.node.launch_record(request.instance)
+            return Placed(already)
+        return self.node.launch_record(request.instance, already=already)
 
     def start(self, request: StartRequest) -> Launched | Refused:
         self.hook("start", "before")
@@ -317,6 +337,25 @@ class FakeSession:
             instances=tuple(node.instance_status(one) for one in sorted(node.staged)),
             departed={},
         )
+
+    def settle(self, request: SettleRequest) -> Settled | Refused:
+        self.hook("settle", "before")
+        answer = self._settle(request)
+        self.hook("settle", "after")
+        return answer
+
+    def _settle(self, request: SettleRequest) -> Settled | Refused:
+        node = self.node
+        was = node.claims.get(request.decision, "")
+        if was == "placed":
+            return Settled(node.node_id, SettleOutcome.PLACED, None, ())
+        if was == "refused":
+            return Settled(node.node_id, SettleOutcome.REFUSED, node.refusal, ())
+        if request.number < node.number.get(request.instance, 0):
+            return Refused(RefusalCode.SUPERSEDED, "a later operation was accepted")
+        node.number[request.instance] = request.number
+        node.claims[request.decision] = "cancelled"
+        return Settled(node.node_id, SettleOutcome.CANCELLED, None, ())
 
     def stop(self, request: StopRequest) -> Stopped | Refused:
         self.hook("stop", "before")
@@ -385,6 +424,24 @@ class World:
         node = replace(FakeNode(), node_id=identity, **fields)  # type: ignore[arg-type] # by name
         self.nodes[host] = node
         return node
+
+
+    def lose_for_good(self, host: str, step: str, moment: str) -> None:
+        """Lose the connection there, and the way to that machine with it."""
+        lose = lost_at(step, moment)
+
+        def hook(here: str, when: str) -> None:
+            if (here, when) == (step, moment):
+                self.nodes[host].up = False
+            lose(here, when)
+
+        self.hook = hook
+
+    def heal(self) -> None:
+        """Let everything pass again."""
+        self.hook = peaceful
+        for node in self.nodes.values():
+            node.up = True
 
 
 def lost_at(step: str, moment: str) -> Hook:

@@ -520,6 +520,16 @@ class SudoRefused(Unreachable):
     code = "unauthorized"
 
 
+class DoorRefused(Unreachable):
+    """The node lets wlctl's key ask for listed actions only, and this was not one of them.
+
+    After an upgrade of wlctl, or when the ledger does not know that a node is enforced, run
+    `wlctl node enforce NODE --as ADMIN`: it gives the node the list of this version. Nothing ran.
+    """
+
+    code = "door-refused"
+
+
 class ConnectionLost(Unreachable):
     """The connection ended before the answer was whole; nothing was changed on the node."""
 
@@ -569,6 +579,28 @@ class NameTaken(WlctlError):
 
     code = "name-taken"
     exit_code = ExitCode.REFUSED
+
+
+class KeySpent(WlctlError):
+    """The key of an order was given before, with another order or for what was unloaded since.
+
+    A key makes sure that a repeated command places once. For a new order take a new key; to see
+    what the old one was spent on: `wlctl ps`, `wlctl audit log`.
+    """
+
+    code = "key-spent"
+    exit_code = ExitCode.REFUSED
+
+
+class PlanMoved(WlctlError):
+    """What a plan said would be done is not what would be done now; nothing was done.
+
+    A node, the policy or what is placed changed since `--plan-out` wrote it. Look again with
+    `wlctl place --dry-run --plan-out`, and place by the new plan.
+    """
+
+    code = "plan-moved"
+    exit_code = ExitCode.MOVED
 
 
 class ForeignNode(WlctlError):

@@ -246,6 +246,7 @@ def _instances() -> None:
         sa.Column("number", sa.BigInteger, autoincrement=False, nullable=False),
         sa.Column("instance_id", sa.Text, nullable=False),
         sa.Column("node", sa.Text, nullable=False),
+        sa.Column("claim", sa.Text, nullable=False),
         sa.Column("started_at_ms", sa.BigInteger, nullable=False),
         sa.Column("outcome", sa.Text),
         sa.Column("code", sa.Text),

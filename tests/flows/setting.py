@@ -43,6 +43,12 @@ class TestRuntime(Runtime):
     def connect(self, address: Address) -> FakeSession:  # type: ignore[override] # a session's twin
         return self._world.connect(address)
 
+    def elapsed_s(self) -> float:
+        return next(self._clock) / 1000
+
+    def sleep(self, seconds: float) -> None:
+        assert seconds >= 0
+
     def scan_host_key(self, address: Address, known_hosts: Path | None = None) -> tuple[str, str]:
         assert known_hosts is None
         shown = self._world.nodes[address.host].host_key

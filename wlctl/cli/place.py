@@ -1,28 +1,38 @@
-"""`wlctl place`: decide where a workload goes, say why, and put it there."""
+"""`wlctl place`: decide where a workload goes, say why, put it there, and wait until it is up."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable
 from pathlib import Path
-from typing import Annotated, cast
+from typing import Annotated
 
 import typer
 
-from wlctl.cli import render
-from wlctl.cli.options import session_of
-from wlctl.errors import ExitCode, UsageError
+from wlctl.cli import placed, render
+from wlctl.cli.options import Session, session_of
+from wlctl.cli.patience import patience
+from wlctl.cli.placed import Waits
+from wlctl.cli.times import duration_s
+from wlctl.errors import ExitCode, Interrupted, InvalidFile, UsageError
+from wlctl.flows import ending, plan, waiting
 from wlctl.flows import place as flow
 from wlctl.flows import snapshot as from_snapshot
 from wlctl.flows.deciding import Order
-from wlctl.ledger.attempts import Outcome
-from wlctl.model.event import Json
+from wlctl.flows.waiting import Came, Until
 from wlctl.model.ids import NodeName
-from wlctl.placement.explain import explain, summary, why_not
-from wlctl.placement.shapes import Document
 from wlctl.placement.where import parse
+
+MAX_ENV_BYTES = 1 << 20
 
 
 def place(
     ctx: typer.Context,
-    package: Annotated[Path, typer.Argument(help="Directory of a built and signed package.")],
+    package: Annotated[
+        Path,
+        typer.Argument(help="Directory of a built and signed package; NAME@VERSION or id if kept."),
+    ],
+    args: Annotated[
+        list[str] | None,
+        typer.Argument(metavar="[-- ARGS]", help="Added to its command, if it takes any."),
+    ] = None,
     name: Annotated[str, typer.Option(help="What to call the copy; else the workload's.")] = "",
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Decide, explain and record; do nothing else.")
@@ -43,7 +53,7 @@ def place(
         ),
     ] = None,
     count: Annotated[
-        int, typer.Option(min=1, max=1000, help="So many copies; above 1 only with --dry-run.")
+        int, typer.Option(min=1, max=1000, help="So many copies, NAME.1 to NAME.N.")
     ] = 1,
     allow_emulated: Annotated[
         bool, typer.Option("--allow-emulated", help="Emulated variants may be chosen.")
@@ -58,6 +68,44 @@ def place(
     project: Annotated[
         str, typer.Option(help="Kept with the order; the policy may ask for it.")
     ] = "",
+    env: Annotated[
+        list[str] | None,
+        typer.Option(metavar="K=V", help="Set a variable that the package allows; repeat."),
+    ] = None,
+    env_file: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="Lines K=V, as if each was given with --env."),
+    ] = None,
+    key: Annotated[
+        str,
+        typer.Option(help="Spent by the first order with it: a repeated command places once."),
+    ] = "",
+    until: Annotated[
+        Until,
+        typer.Option(
+            "--wait", help="Return when it is up and healthy, or (a job) when it has finished."
+        ),
+    ] = Until.RUNNING,
+    detach: Annotated[
+        bool, typer.Option("--detach", help="Return when it was started; wait for nothing.")
+    ] = False,
+    timeout: Annotated[
+        str, typer.Option(metavar="TIME", help="How long to wait until it is up, e.g. 90s.")
+    ] = "5m",
+    rm_on_failure: Annotated[
+        bool,
+        typer.Option("--rm-on-failure", help="Unload what did not come up, instead of keeping it."),
+    ] = False,
+    plan_out: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="With --dry-run: keep what was found, for --plan."),
+    ] = None,
+    plan_file: Annotated[
+        Path | None,
+        typer.Option(
+            "--plan", metavar="FILE", help="Place only if it comes out as kept; else exit 8."
+        ),
+    ] = None,
     why: Annotated[
         list[str] | None, typer.Option(metavar="NODE", help="Show all checks of NODE; repeat.")
     ] = None,
@@ -73,11 +121,16 @@ def place(
         bool, typer.Option("--all", help="List every node, however many there are.")
     ] = False,
 ) -> None:
-    """Choose a node for a workload, say why, and start it there.
+    """Choose a node for a workload, say why, start it there, and wait until it is up.
 
     Every node is judged by every constraint, and the decision is kept with all its reasons before
-    anything is sent; --dry-run is the same without the sending. One candidate is tried. A copy
-    whose answer got lost is neither running nor gone: exit 5, and `wlctl unload` settles it.
+    anything is sent; --dry-run is the same without the sending. Where a node refuses or cannot be
+    reached, the next best one is tried. An answer that got lost is asked for again; only if that
+    cannot be had, nobody knows (exit 5), and the same command or `wlctl unload` settles it.
+
+    It is up when it is healthy once, or, without a health check, has run for half a second. What
+    does not come up in time is kept for you to look at (exit 1). A name that runs the same already
+    is nothing to do. Ctrl-C finishes the step under way; twice leaves at once.
 
     The policy in force is asked for every node (`wlctl policy show`): a node it denies is rejected
     with the rule that decided, and so is one that would need an approver first.
@@ -85,6 +138,8 @@ def place(
     session = session_of(ctx)
     settings = session.settings
     pinned = pin or settings.place_pin
+    if plan_out is not None and not dry_run:
+        raise UsageError("--plan-out keeps what a dry run found", hint="add --dry-run")
     order = Order(
         package=package,
         name=name,
@@ -99,116 +154,81 @@ def place(
         dry_run=dry_run,
         refresh=refresh,
         project=project,
+        env=environment(env or (), env_file),
+        args=tuple(args or ()),
+        key=key,
+        plan=None if plan_file is None else plan.read(plan_file),
     )
-    if snapshot is None:
-        report = flow.place(session.runtime, order)
-    elif dry_run:
-        report = from_snapshot.decide(order, snapshot)
-    else:
+    timeout_s = duration_s(timeout)
+    if snapshot is not None and not dry_run:
         raise UsageError("nothing can be placed on a saved fleet", hint="add --dry-run")
+    with patience(session, "what is under way on the nodes") as go_on:
+        report = (
+            flow.place(session.runtime, order, go_on=go_on)
+            if snapshot is None
+            else from_snapshot.decide(order, snapshot)
+        )
+        waits: Waits = {}
+        if start and not detach and not dry_run:
+            waits = waiting.wait_for_all(
+                session.runtime, report, until=until, timeout_s=timeout_s, go_on=go_on
+            )
+            if rm_on_failure:
+                _remove_failed(session, waits)
+        called_off = not go_on()
     if report.is_stale:
         session.note(f"{package}/workload.toml was changed after the build; what was built counts")
-    told = _json(report)
-    lines = _lines(report, why=why or (), everything=everything)
-    render.document(session, "wlctl.place/1", told, lines, name=report.name)
-    code = _exit_code(report)
+    if plan_out is not None and report.plan is not None:
+        plan.write(report.plan, plan_out)
+    told = placed.document(report, waits)
+    lines = placed.lines(report, waits, why=why or (), everything=everything)
+    render.document(session, placed.SCHEMA, told, lines, name=report.name)
+    if called_off:
+        raise Interrupted("interrupted; how it stands is said above")
+    code = placed.exit_code(report, waits)
     if code is not ExitCode.DONE:
         raise typer.Exit(code)
 
 
-def _exit_code(report: flow.Report) -> ExitCode:
-    if report.document is None:
-        return ExitCode.DONE
-    if not report.placeable:
-        return ExitCode.CANNOT_PLACE
-    match report.attempt.outcome if report.attempt else None:
-        case None | Outcome.PLACED:
-            return ExitCode.DONE
-        case Outcome.REFUSED:
-            return ExitCode.CANNOT_PLACE
-        case Outcome.GATE_DENIED:
-            return ExitCode.REFUSED
-        case Outcome.UNREACHABLE:
-            return ExitCode.UNREACHABLE
-        case Outcome.INDETERMINATE:
-            return ExitCode.INDETERMINATE
+def _remove_failed(session: Session, waits: Waits) -> None:
+    for name, awaited in waits.items():
+        if awaited.came in (Came.FAILED, Came.LATE):
+            ended = ending.unload(session.runtime, awaited.instance.id)
+            session.note(f"{name} did not come up; unload: {ended.end.value}")
 
 
-def _json(report: flow.Report) -> dict[str, Json]:
-    attempt, instance = report.attempt, report.instance
-    return {
-        "name": report.name,
-        "dry_run": report.dry_run,
-        "decision": report.decision,
-        "outcome": _outcome(report),
-        "instance": instance.id if instance else None,
-        "node": instance.node if instance else None,
-        "state": instance.state.value if instance else None,
-        "attempts": [
-            {
-                "number": attempt.number,
-                "node": attempt.node,
-                "outcome": attempt.outcome.value if attempt.outcome else None,
-                "code": attempt.code,
-                "detail": attempt.detail,
-            }
-        ]
-        if attempt
-        else [],
-        "unenforced": list(report.launched.unenforced) if report.launched else [],
-        "explanation": cast("Mapping[str, Json] | None", report.document),
-    }
+def environment(given: Iterable[str], file: Path | None) -> tuple[tuple[str, str], ...]:
+    """Put variables together; what is said last counts, the command line after the file.
+
+    Raises:
+        UsageError: One has no `=`.
+        InvalidFile: The file cannot be read, or a line of it is none.
+    """
+    found: dict[str, str] = {}
+    if file is not None:
+        for number, line in enumerate(_read(file).splitlines(), 1):
+            if not line.strip() or line.lstrip().startswith("#"):
+                continue
+            name, equals, value = line.partition("=")
+            if not equals or not name.strip():
+                raise InvalidFile(f"{file} line {number} is not K=V")
+            found[name.strip()] = value
+    for word in given:
+        name, equals, value = word.partition("=")
+        if not equals or not name:
+            raise UsageError("--env takes K=V", hint="what comes before the first = is its name")
+        found[name] = value
+    return tuple(found.items())
 
 
-def _outcome(report: flow.Report) -> str:
-    if report.document is None:
-        return "nothing_to_do"
-    if not report.placeable:
-        return "unplaceable"
-    if report.attempt is None:
-        return "placeable"
-    return report.attempt.outcome.value if report.attempt.outcome else ""
-
-
-def _explanation(
-    report: flow.Report, document: Document, *, why: Sequence[str], everything: bool
-) -> Iterator[str]:
-    """Say why in full where that is what was asked for, or what is needed to go on."""
-    if why:
-        for node in why:
-            yield from (why_not(document, node) or f"the fleet has no node {node}").splitlines()
-    elif report.dry_run or everything or not report.placeable:
-        yield from explain(document, everything=everything).splitlines()
-    else:
-        yield from summary(document)
-
-
-def _lines(report: flow.Report, *, why: Sequence[str], everything: bool) -> Iterator[str]:
-    if report.document is None:
-        assert report.instance is not None
-        yield f"{report.name} is placed already, on {report.instance.node}: nothing to do"
-        return
-    yield from _explanation(report, report.document, why=why, everything=everything)
-    if report.decision is not None:
-        yield f"decision {report.decision}"
-    attempt, instance = report.attempt, report.instance
-    if attempt is None or instance is None:
-        return
-    match attempt.outcome:
-        case Outcome.PLACED:
-            yield f"placed {report.name} on {attempt.node} as {instance.id}: {instance.state.value}"
-            if report.launched and report.launched.unenforced:
-                limits = ", ".join(report.launched.unenforced)
-                yield f"  {attempt.node} cannot hold it to its limits of {limits}"
-        case Outcome.REFUSED:
-            yield f"{attempt.node} refused it ({attempt.code}): {attempt.detail}"
-        case Outcome.GATE_DENIED:
-            yield f"{attempt.node} may not run it emulated ({attempt.detail})"
-            yield "  nothing was done there"
-        case Outcome.UNREACHABLE:
-            yield f"{attempt.node} cannot be reached ({attempt.code}): {attempt.detail}"
-            yield "  nothing was done there"
-        case Outcome.INDETERMINATE | None:
-            yield f"the answer of {attempt.node} was lost: {attempt.detail}"
-            yield f"  nobody knows whether {report.name} runs there; it is shown as unsettled"
-            yield f"  `wlctl unload {report.name}` makes sure that it does not"
+def _read(file: Path) -> str:
+    try:
+        with file.open("rb") as opened:
+            data = opened.read(MAX_ENV_BYTES + 1)
+        if len(data) > MAX_ENV_BYTES:
+            raise InvalidFile(f"{file} is larger than {MAX_ENV_BYTES} bytes")
+        return data.decode("utf-8")
+    except UnicodeDecodeError as error:
+        raise InvalidFile(f"{file} is not UTF-8 at byte {error.start}") from None
+    except OSError as error:
+        raise InvalidFile(f"{file} cannot be read: {error.strerror}") from error

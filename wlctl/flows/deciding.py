@@ -1,11 +1,12 @@
 """Decide where an order goes, by the fleet of this very transaction, and record the decision."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
 
 from wlctl.flows import gate, packages
 from wlctl.flows.packages import Admitted
+from wlctl.flows.plan import Plan
 from wlctl.flows.runtime import Runtime
 from wlctl.gate.work import work_of
 from wlctl.ledger import decisions, instances, nodes, sayings
@@ -30,9 +31,13 @@ class Order:
         package: Directory of a built and signed package.
         name: What to call the copy; empty for the workload's name.
         dry_run: Decide and record the decision, and do nothing else.
-        count: How many copies; more than one only in a dry run, for now.
+        count: How many copies; NAME.1 to NAME.N when there is more than one.
         refresh: Look again at nodes whose facts have run out.
         project: Kept with the order, and matched by permits; empty for none.
+        env: Added to the sheet's environment; only names that the package allows.
+        args: Added to the command, where the package allows it.
+        key: Spent by the first order that is carried out with it; empty for none.
+        plan: What `--plan-out` wrote: the decision must come out the same; None for any.
     """
 
     package: Path
@@ -48,6 +53,19 @@ class Order:
     dry_run: bool = False
     refresh: bool = True
     project: str = ""
+    env: tuple[tuple[str, str], ...] = ()
+    args: tuple[str, ...] = ()
+    key: str = ""
+    plan: Plan | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """What of an order every later start and move needs, as it was kept with it."""
+
+    env: tuple[tuple[str, str], ...]
+    args: tuple[str, ...]
+    start: bool
 
 
 def decide(rt: Runtime, tx: ReadTx, now_ms: int, order: Order, admitted: Admitted) -> Decision:
@@ -153,4 +171,18 @@ def options_of(order: Order) -> dict[str, Json]:
         "allow_emulated": order.allow_emulated,
         "start": order.start,
         "project": order.project,
+        "env": dict(order.env),
+        "args": list(order.args),
     }
+
+
+def options_read(kept: Mapping[str, Json]) -> Options:
+    """Read back what `options_of` wrote."""
+    env, args = kept.get("env", {}), kept.get("args", [])
+    assert isinstance(env, Mapping)
+    assert isinstance(args, list | tuple)
+    return Options(
+        env=tuple((name, str(value)) for name, value in env.items()),
+        args=tuple(map(str, args)),
+        start=kept["start"] is True,
+    )

@@ -1,5 +1,11 @@
-"""Send one intended placement to its node, and write down what came of it."""
+"""Try the candidates of one copy in turn, until a node has it, none is left, or nobody knows.
 
+Where nothing was done, the next candidate is safe to try. Where something may have been, the node
+is asked to settle it first; what cannot be settled ends the dispatch and holds all that it held.
+"""
+
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass, replace
 
 from wlctl.errors import (
@@ -10,94 +16,196 @@ from wlctl.errors import (
     Unreachable,
     WlctlError,
 )
-from wlctl.flows import gate
+from wlctl.flows import deciding, gate, settling
+from wlctl.flows.intents import (
+    REQUEST_VALID_MS,
+    Intent,
+    Wanted,
+    intend,
+    request_for,
+    walk_to,
+)
 from wlctl.flows.nodes import check_identity
-from wlctl.flows.packages import Admitted
 from wlctl.flows.runtime import Runtime
-from wlctl.ledger import attempts, chain, generations, instances, nodes, operations
+from wlctl.flows.settling import Lost
+from wlctl.ledger import attempts, chain, instances, nodes, operations
 from wlctl.ledger.attempts import Attempt, Outcome
-from wlctl.ledger.operations import Operation
-from wlctl.ledger.store import WriteTx
-from wlctl.lifecycle.machine import IllegalTransition, walk
-from wlctl.model.actions import Launched, Placed, PlaceRequest, Refused
+from wlctl.ledger.operations import Turn
+from wlctl.model.actions import Launched, Placed, RefusalCode, Refused
 from wlctl.model.event import Json
 from wlctl.model.fleet import Ruling
-from wlctl.model.instance import Desired, Instance, State
-from wlctl.model.node import Node
-from wlctl.model.policy import Work
+from wlctl.model.ids import NodeName
+from wlctl.model.instance import Instance
+from wlctl.model.placement import Candidate
 
-REQUEST_VALID_MS = 60_000
-"""How long a node may take to begin with a request; one that is read later does nothing."""
+_SOMEBODY_ELSE = frozenset({RefusalCode.SUPERSEDED.value, RefusalCode.CANCELLED.value})
+"""Whoever called it off wants it called off: these are not refusals to go past."""
 
 
 @dataclass(frozen=True, slots=True)
-class Intent:
-    """What was committed before anything is sent.
+class Passed:
+    """A candidate that was not tried: it was one when the decision was made, and is none now.
 
     Attributes:
-        fence: The chain's newest number then: it grows with every run of a name, on any node.
-        emulated: What the gate is asked about once more, when the variant runs emulated; else None.
+        why: The constraint that it fails by now.
     """
 
-    attempt: Attempt
-    instance: Instance
-    node: Node
-    operation: Operation
-    admitted: Admitted
-    start: bool
-    fence: int
-    emulated: Work | None
+    node: NodeName
+    why: str
 
 
 @dataclass(frozen=True, slots=True)
 class Dispatched:
-    """What came of an intent.
+    """What came of one copy.
 
     Attributes:
+        name: Of the copy.
+        attempts: In their order; the last one says how it ended.
+        instance: The copy of the last attempt, current or not; None only where none was begun.
         launched: What the node said of the run it started.
+        failure: Of this side; nothing of it was sent, and nothing more was tried.
+    """
+
+    name: str
+    attempts: tuple[Attempt, ...]
+    passed: tuple[Passed, ...]
+    instance: Instance | None
+    launched: Launched | None = None
+    failure: WlctlError | None = None
+
+    @property
+    def is_placed(self) -> bool:
+        """It is on its node, as asked."""
+        return bool(self.attempts) and self.attempts[-1].is_there
+
+    @property
+    def is_open(self) -> bool:
+        """Nobody knows whether it runs."""
+        return bool(self.attempts) and self.attempts[-1].is_open
+
+
+@dataclass(frozen=True, slots=True)
+class _Tried:
+    """What came of sending one intent.
+
+    Attributes:
+        attempt: With its outcome.
+        failure: Of this side.
     """
 
     attempt: Attempt
-    instance: Instance
-    launched: Launched | None
+    answer: Placed | Launched | None = None
+    failure: WlctlError | None = None
 
 
-def dispatch(rt: Runtime, intent: Intent) -> Dispatched:
-    """Send what was intended, and write down what came of it.
+def dispatch(
+    rt: Runtime,
+    intent: Intent,
+    rest: Sequence[Candidate],
+    turn: Turn,
+    *,
+    go_on: Callable[[], bool],
+) -> Dispatched:
+    """Send what was intended, and go on to the next candidate where that is safe.
+
+    Args:
+        rest: The candidates after the first one, best first.
+        turn: Of the intent's instance; held by the caller to the end.
+        go_on: Answers False once no further step may begin; the one under way is finished.
 
     Raises:
-        Interrupted: Ctrl-C; what may run by then is unsettled.
         Overtaken: Another process took the operation over meanwhile, and has settled it.
-        WlctlError: Something of this side was not there; nothing was sent.
     """
+    made: list[Attempt] = []
+    passed: list[Passed] = []
+    left = list(rest)
+    with ExitStack() as turns:
+        while True:
+            tried = _try(rt, intent, go_on)
+            instance = _record(rt, intent, tried)
+            if tried.attempt.outcome is Outcome.INDETERMINATE:
+                tried, instance = _settled(rt, intent, tried, turn)
+            made.append(tried.attempt)
+            launched = tried.answer if isinstance(tried.answer, Launched) else None
+            following: Intent | None = None
+            if _may_go_past(tried) and go_on():
+                turn = turns.enter_context(operations.turn(rt.ledger, rt.new_instance_id()))
+                following = _next(rt, intent.wanted, left, passed, turn)
+            if following is None:
+                return Dispatched(
+                    name=intent.wanted.name,
+                    attempts=tuple(made),
+                    passed=tuple(passed),
+                    instance=instance,
+                    launched=launched,
+                    failure=tried.failure,
+                )
+            intent = following
+
+
+def _may_go_past(tried: _Tried) -> bool:
+    """Answer whether another candidate may be tried: nothing of this one is or will be anywhere."""
+    attempt = tried.attempt
+    if tried.failure is not None or attempt.is_there or attempt.is_open:
+        return False
+    return attempt.outcome is Outcome.INDETERMINATE or attempt.code not in _SOMEBODY_ELSE
+
+
+def _next(
+    rt: Runtime, wanted: Wanted, left: list[Candidate], passed: list[Passed], turn: Turn
+) -> Intent | None:
+    """Record the attempt at the next candidate that still is one, by the ledger of this moment.
+
+    Args:
+        left: What was not tried yet; what is tried or passed over is taken out.
+        passed: What is passed over is added.
+    """
+    if not left:
+        return None
+    with rt.ledger.write(rt.now_ms(), rt.author) as tx:
+        if instances.holder_of(tx, wanted.name) is not None:
+            return None  # somebody placed that name meanwhile
+        again = replace(wanted.order, count=1)
+        decision = deciding.decide(rt, tx, tx.now_ms, again, wanted.admitted)
+        fresh = {candidate.node: candidate for candidate in decision.ranked}
+        while left:
+            node = left.pop(0).node
+            if node in fresh:
+                return intend(rt, tx, wanted, fresh[node], turn)
+            rejections = decision.rejected.get(node, ())
+            why = rejections[0].constraint.value if rejections else "gone"
+            passed.append(Passed(node, why))
+            told: dict[str, Json] = {
+                "kind": "dispatch",
+                "decision": wanted.decision,
+                "node": node,
+                "outcome": "passed_over",
+                "code": why,
+            }
+            chain.append(tx, "workload.refuse", told)
+    return None
+
+
+def _try(rt: Runtime, intent: Intent, go_on: Callable[[], bool]) -> _Tried:
+    """Send one intent; what the node says, or what became of the way to it, is the outcome."""
+    attempt = intent.attempt
     denied = _denied_emulated(rt, intent)
     if denied is not None:
-        return _finish(rt, intent, denied)
+        return _Tried(denied)
     try:
-        answer = _send(rt, intent)
+        answer = _send(rt, intent, go_on)
     except Indeterminate as failure:
-        return _finish(rt, intent, _ended(intent.attempt, Outcome.INDETERMINATE, failure))
-    except (Unreachable, ForeignNode) as failure:
-        with rt.ledger.write(rt.now_ms(), rt.author) as tx:
-            nodes.record_silence(tx, intent.node.name, failure.code)
-        return _finish(rt, intent, _ended(intent.attempt, Outcome.UNREACHABLE, failure))
+        return _Tried(_ended(attempt, Outcome.INDETERMINATE, failure))
+    except (Unreachable, ForeignNode, Interrupted) as failure:
+        return _Tried(_ended(attempt, Outcome.UNREACHABLE, failure))
     except WlctlError as failure:  # of this side, before the mutation: a file left the store
-        _finish(rt, intent, _ended(intent.attempt, Outcome.UNREACHABLE, failure))
-        raise
-    except KeyboardInterrupt:
-        stopped = Interrupted(
-            f"interrupted while {intent.instance.name} was placed on {intent.node.name}",
-            hint=f"it may run there: `wlctl unload {intent.instance.name}` settles it",
-        )
-        _finish(rt, intent, _ended(intent.attempt, Outcome.INDETERMINATE, stopped))
-        raise stopped from None
+        return _Tried(_ended(attempt, Outcome.UNREACHABLE, failure), failure=failure)
     if isinstance(answer, Refused):
         refused = replace(
-            intent.attempt, outcome=Outcome.REFUSED, code=answer.code.value, detail=answer.detail
+            attempt, outcome=Outcome.REFUSED, code=answer.code.value, detail=answer.detail
         )
-        return _finish(rt, intent, refused)
-    placed = replace(intent.attempt, outcome=Outcome.PLACED)
-    return _finish(rt, intent, placed, answer)
+        return _Tried(refused)
+    return _Tried(replace(attempt, outcome=Outcome.PLACED), answer)
 
 
 def _denied_emulated(rt: Runtime, intent: Intent) -> Attempt | None:
@@ -112,49 +220,39 @@ def _denied_emulated(rt: Runtime, intent: Intent) -> Attempt | None:
     return replace(intent.attempt, outcome=Outcome.GATE_DENIED, code=GateDenied.code, detail=why)
 
 
-def _send(rt: Runtime, intent: Intent) -> Placed | Launched | Refused:
+def _send(rt: Runtime, intent: Intent, go_on: Callable[[], bool]) -> Placed | Launched | Refused:
     """Bring the files that the node lacks, then place; all over one connection."""
-    chosen = intent.admitted.variant(intent.instance.variant)
+    admitted = intent.wanted.admitted
+    sizes = {f.sha256: f.size_bytes for f in admitted.variant(intent.instance.variant).files}
     with rt.connect(intent.node.address) as session:
-        sizes = {file.sha256: file.size_bytes for file in chosen.files}
+        _check_going(go_on)
         offered = session.offer(tuple(sizes))
         if isinstance(offered, Refused):
             return offered
         check_identity(intent.node, offered.node_id)
         for sha256 in offered.missing:
-            with intent.admitted.store.open(sha256) as file:
+            _check_going(go_on)
+            with admitted.store.open(sha256) as file:
                 taken = session.receive(sha256, sizes[sha256], file)
             if isinstance(taken, Refused):
                 return taken
-        return session.place(
-            PlaceRequest(
-                installation=rt.ledger.installation,
-                instance=intent.instance.id,
-                name=intent.instance.name,
-                node=intent.node.name,
-                decision=intent.attempt.decision,
-                number=intent.operation.number,
-                generation=max(1, intent.instance.generation),
-                fence=intent.fence,
-                package=intent.admitted.package_id,
-                sheet=chosen.sheet,
-                deadline_ms=offered.uptime_ms + REQUEST_VALID_MS,
-                start=intent.start,
-            )
-        )
+        _check_going(go_on)
+        deadline_ms = offered.uptime_ms + REQUEST_VALID_MS
+        return session.place(request_for(rt, intent, deadline_ms=deadline_ms))
+
+
+def _check_going(go_on: Callable[[], bool]) -> None:
+    if not go_on():
+        raise Interrupted("it was called off before anything of it was sent")
 
 
 def _ended(attempt: Attempt, outcome: Outcome, failure: WlctlError) -> Attempt:
     return replace(attempt, outcome=outcome, code=failure.code, detail=failure.message)
 
 
-def _finish(
-    rt: Runtime,
-    intent: Intent,
-    attempt: Attempt,
-    answer: Placed | Launched | None = None,
-) -> Dispatched:
-    """Write down what came of the attempt."""
+def _record(rt: Runtime, intent: Intent, tried: _Tried) -> Instance:
+    """Write down what came of an attempt, and give back what it held where nothing is left."""
+    attempt = tried.attempt
     assert attempt.outcome is not None
     with rt.ledger.write(rt.now_ms(), rt.author) as tx:
         operations.check(tx, intent.operation)
@@ -162,57 +260,31 @@ def _finish(
         instance = instances.get(tx, intent.instance.id)
         match attempt.outcome:
             case Outcome.PLACED:
-                _record_placed(tx, instance, answer)
+                settling.record_placed(tx, instance, tried.answer)
             case Outcome.REFUSED | Outcome.UNREACHABLE | Outcome.GATE_DENIED:
                 # Nothing of it is on the node, by the node's own word or because nothing was sent.
-                walk_to(tx, instance, State.FAILED, f"{attempt.outcome.value}: {attempt.code}")
-                walk_to(tx, instances.get(tx, instance.id), State.UNLOADED, "nothing was left")
-                instances.change(tx, instance.id, desired=Desired.UNLOADED.value)
-                instances.release(tx, instance.id)
+                settling.record_nothing(tx, instance, f"{attempt.outcome.value}: {attempt.code}")
             case Outcome.INDETERMINATE:
                 instances.change(tx, instance.id, unsettled=True)
-        _chain_outcome(tx, attempt, answer)
+        if _was_silent(tried):
+            nodes.record_silence(tx, intent.node.name, attempt.code)
+        settling.chain_outcome(tx, attempt, tried.answer)
         operations.close(tx, intent.operation, attempt.outcome.value)
-        instance = instances.get(tx, instance.id)
-    launched = answer if isinstance(answer, Launched) else None
-    return Dispatched(attempt, instance, launched)
+        return instances.get(tx, instance.id)
 
 
-def _record_placed(tx: WriteTx, instance: Instance, answer: Placed | Launched | None) -> None:
-    reached = (State.FETCHING, State.VERIFIED, State.LOADED)
-    instances.advance(tx, instance, reached, "staged on the node")
-    if isinstance(answer, Launched):
-        generations.launched(tx, instance.id, answer)
-        walk_to(tx, instances.get(tx, instance.id), State.RUNNING, f"g{answer.generation} launched")
-    instances.change(tx, instance.id, seen_at_ms=tx.now_ms)
+def _was_silent(tried: _Tried) -> bool:
+    """Answer whether the node had a part in it: what was called off, or failed here, is not it."""
+    called_off = tried.attempt.code == Interrupted.code
+    return tried.attempt.outcome is Outcome.UNREACHABLE and tried.failure is None and not called_off
 
 
-def _chain_outcome(tx: WriteTx, attempt: Attempt, answer: Placed | Launched | None) -> None:
-    placed = attempt.outcome is Outcome.PLACED
-    payload: dict[str, Json] = {
-        "decision": attempt.decision,
-        "attempt": attempt.number,
-        "instance": attempt.instance,
-        "node": attempt.node,
-        "outcome": attempt.outcome.value if attempt.outcome else "",
-    }
-    if placed:
-        payload["phase"] = "placed"
-    else:
-        payload |= {"kind": "dispatch", "code": attempt.code}
-    if isinstance(answer, Launched):
-        payload |= {
-            "generation": answer.generation,
-            "containment": answer.containment.value,
-            "cgroup_inode": answer.cgroup_inode,
-            "boot_id": answer.boot_id,
-            "unenforced": list(answer.unenforced),
-        }
-    chain.append(tx, "workload.place" if placed else "workload.refuse", payload)
+def _settled(rt: Runtime, intent: Intent, tried: _Tried, turn: Turn) -> tuple[_Tried, Instance]:
+    """Ask the node what became of an attempt whose answer was lost."""
+    again = request_for(rt, intent, deadline_ms=0)
+    lost = Lost(tried.attempt, intent.node, intent.instance.created_at_ms, again)
+    settled = settling.settle(rt, lost, turn)
+    return _Tried(settled.attempt, settled.answer), settled.instance
 
 
-def walk_to(tx: WriteTx, instance: Instance, goal: State, reason: str) -> None:
-    """Walk an instance to `goal`; only ever called where the table has a way."""
-    way = walk(instance.state, goal)
-    assert not isinstance(way, IllegalTransition), way
-    instances.advance(tx, instance, way, reason)
+__all__ = ["REQUEST_VALID_MS", "Dispatched", "Passed", "dispatch", "walk_to"]

@@ -1,26 +1,35 @@
 """Place a workload: decide and record in one transaction, then act, then record the outcome.
 
-One candidate is tried. Whatever happens to the answer, the ledger says it: a copy of which nobody
-knows whether it runs is `unsettled`, keeps what it holds, and is ended by `stop` or `unload`.
+Whatever happens to an answer, the ledger says it: a copy of which nobody knows whether it runs is
+settled with its node before anything else is tried, and where that cannot be done it is `unsettled`
+and keeps what it holds.
 """
 
+import hashlib
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass, replace
 
-from wlctl.errors import NameTaken, UsageError
-from wlctl.flows import deciding, packages
+from wlctl.errors import Indeterminate, KeySpent, NameTaken, UsageError, WlctlError
+from wlctl.flows import deciding, fanout, packages, plan, recover
 from wlctl.flows import nodes as fleet
 from wlctl.flows.deciding import Order
-from wlctl.flows.dispatch import Intent, dispatch, walk_to
+from wlctl.flows.dispatch import Dispatched, dispatch
+from wlctl.flows.intents import Intent, Wanted, claim_of, intend
 from wlctl.flows.packages import Admitted
+from wlctl.flows.plan import Plan
 from wlctl.flows.runtime import Runtime
-from wlctl.ledger import attempts, chain, generations, instances, nodes, operations
+from wlctl.ledger import attempts, chain, instances, keys, operations
 from wlctl.ledger.attempts import Attempt
 from wlctl.ledger.operations import Turn
-from wlctl.ledger.store import ReadTx
+from wlctl.ledger.store import ReadTx, WriteTx
 from wlctl.model.actions import Launched
+from wlctl.model.event import Json
 from wlctl.model.ids import DecisionId, InstanceId, is_checked_id
-from wlctl.model.instance import Desired, Instance, State
-from wlctl.model.placement import Tiering
+from wlctl.model.instance import Instance
+from wlctl.model.package import ArgsRule
+from wlctl.model.placement import Candidate, Decision
+from wlctl.package import words
 from wlctl.placement.shapes import Document
 
 
@@ -29,139 +38,313 @@ class Report:
     """What `place` did.
 
     Attributes:
-        decision: None where nothing had to be decided: the copy was there already.
+        decision: None where nothing had to be decided: every copy was there already.
         document: The decision in full, as it is stored.
-        attempt: None for a dry run and where nothing fits.
-        instance: The copy, current or not; None for a dry run and where nothing fits.
-        launched: What the node said of the run it started.
+        copies: What came of each copy that was dispatched, in the order of their names.
+        standing: Those that were there already.
         placeable: Some node fits.
         is_stale: The description was changed after the build; what was built is what counts.
+        plan: What `--plan-out` writes; None where nothing was decided.
+        has_health: The package says how its health is asked for.
     """
 
     name: str
     dry_run: bool
     decision: DecisionId | None
     document: Document | None
-    attempt: Attempt | None = None
-    instance: Instance | None = None
-    launched: Launched | None = None
+    copies: tuple[Dispatched, ...] = ()
+    standing: tuple[Instance, ...] = ()
     placeable: bool = True
     is_stale: bool = False
+    plan: Plan | None = None
+    has_health: bool = False
+
+    @property
+    def attempt(self) -> Attempt | None:
+        """The last attempt at the first copy; None where nothing was dispatched."""
+        return self.copies[0].attempts[-1] if self.copies else None
+
+    @property
+    def instance(self) -> Instance | None:
+        """The first copy; None for a dry run and where nothing fits."""
+        if self.copies:
+            return self.copies[0].instance
+        return self.standing[0] if self.standing else None
+
+    @property
+    def launched(self) -> Launched | None:
+        """What the node said of the run it started for the first copy."""
+        return self.copies[0].launched if self.copies else None
 
 
-def place(rt: Runtime, order: Order) -> Report:
+@dataclass(frozen=True, slots=True)
+class _Ask:
+    """An order that can be carried out, as far as that is known before the ledger is asked.
+
+    Attributes:
+        name: Of the order; that of its copy where it is one.
+        names: Of the copies.
+    """
+
+    order: Order
+    admitted: Admitted
+    name: str
+    names: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class _Open:
+    """A name is held by a copy of which something is open; that is to be finished first."""
+
+    instance: Instance
+
+
+@dataclass(frozen=True, slots=True)
+class _Begun:
+    """What was committed: one intent for each copy, and where else each may go."""
+
+    report: Report
+    lines: tuple[tuple[Intent, tuple[Candidate, ...], Turn], ...]
+
+
+def always() -> bool:
+    """Let everything go on."""
+    return True
+
+
+def place(rt: Runtime, order: Order, *, go_on: Callable[[], bool] = always) -> Report:
     """Decide where `order` goes and, unless it is a dry run, put it there.
+
+    Args:
+        go_on: Asked before each step; once it answers False, what is under way is finished and
+            nothing more is begun.
 
     Raises:
         NameTaken: Another workload, or another version, has the name.
+        KeySpent: The key was given with another order, or its copy was unloaded since.
+        PlanMoved: The plan is not what would be done now.
+        Indeterminate: A copy of that name is unsettled, and its node cannot be asked.
         WlctlError: The package is not what its signer signed, and all that `packages.admit` raises.
     """
     admitted = packages.admit(rt, order.package)
-    return replace(_place(rt, order, admitted), is_stale=admitted.is_stale)
-
-
-def _place(rt: Runtime, order: Order, admitted: Admitted) -> Report:
     name = order.name or admitted.spec.name
+    _check(order, admitted, name)
+    if order.refresh:
+        fleet.refresh(rt)  # slow: SSH to every stale node, so no lock is held
+    ask = _Ask(order, admitted, name, names_of(order, name))
+    has_health = admitted.workload.health is not None
+    report = _place(rt, ask, go_on)
+    return replace(report, is_stale=admitted.is_stale, has_health=has_health)
+
+
+def names_of(order: Order, name: str) -> tuple[str, ...]:
+    """Name the copies of an order."""
+    if order.count == 1:
+        return (name,)
+    return tuple(f"{name}.{n}" for n in range(1, order.count + 1))
+
+
+def _check(order: Order, admitted: Admitted, name: str) -> None:
+    """Refuse what could only fail later, on a node."""
     if not is_checked_id(name):
         raise UsageError(
             f"{name} cannot be the name of an instance",
             hint="use lower-case letters, digits, and . _ - after the first",
         )
-    if order.count > 1 and not order.dry_run:
+    run = admitted.workload.run
+    if order.args and run.args is not ArgsRule.APPEND:
         raise UsageError(
-            "more than one copy can only be decided, not placed, in this version",
-            hint="add --dry-run, or place one after the other with --name",
+            f"{admitted.spec.name} takes no arguments after --",
+            hint='its package would have to say args = "append" under [run]',
         )
-    if order.refresh:
-        fleet.refresh(rt)  # slow: SSH to every stale node, so no lock is held
-    if order.dry_run:
-        with rt.ledger.write(rt.now_ms(), rt.author) as tx:
-            decision = deciding.decide(rt, tx, tx.now_ms, order, admitted)
-            found, told = deciding.record(tx, order, admitted, name=name, decision=decision)
-            return Report(name, True, found, told, placeable=bool(decision.placements))
-    instance_id = rt.new_instance_id()
-    with operations.turn(rt.ledger, instance_id, timeout_s=rt.settings.busy_timeout_s) as turn:
-        intent = _intend(rt, order, admitted, name, turn)
-        if isinstance(intent, Report):
-            return intent
-        report, sent = intent
-        done = dispatch(rt, sent)
-    return replace(report, attempt=done.attempt, instance=done.instance, launched=done.launched)
+    for variable, _value in order.env:
+        if not words.may_set(variable, run.env_allow):
+            raise UsageError(
+                f"{admitted.spec.name} does not let an order set {variable}",
+                hint="its package allows " + (", ".join(run.env_allow) or "none (env_allow)"),
+            )
 
 
-def _intend(
-    rt: Runtime, order: Order, admitted: Admitted, name: str, turn: Turn
-) -> tuple[Report, Intent] | Report:
+def _place(rt: Runtime, ask: _Ask, go_on: Callable[[], bool]) -> Report:
+    while True:
+        with ExitStack() as held:
+            turns = [] if ask.order.dry_run else list(_turns(rt, held, len(ask.names)))
+            begun = _begin(rt, ask, turns)
+            if isinstance(begun, Report):
+                return begun
+            if isinstance(begun, _Begun):
+                return replace(begun.report, copies=_carry_out(rt, begun, go_on))
+        _finish_first(rt, begun.instance)
+
+
+def _turns(rt: Runtime, held: ExitStack, count: int) -> Iterator[Turn]:
+    """Make ids, each with the turn of its scope: nobody else can know them yet."""
+    for _ in range(count):
+        instance_id = rt.new_instance_id()
+        yield held.enter_context(operations.turn(rt.ledger, instance_id))
+
+
+def _finish_first(rt: Runtime, instance: Instance) -> None:
+    """Finish what is open of the copy that has the name.
+
+    Raises:
+        Indeterminate: It cannot be: nothing may be placed under that name before it is.
+        Busy: A living process is at work on it.
+    """
+    now = recover.recover(rt, instance.id)
+    if now.unsettled:
+        raise Indeterminate(
+            f"nobody knows whether {now.name} runs on {now.node}: its answer was lost, and "
+            "the node cannot be asked",
+            hint=f"type it again when {now.node} can be reached, or `wlctl unload {now.name}`",
+        )
+
+
+def _begin(rt: Runtime, ask: _Ask, turns: Sequence[Turn]) -> Report | _Begun | _Open:
     """Decide, and write down all that is about to be done, in one transaction."""
-    instance_id = InstanceId(turn.scope)
+    order, admitted = ask.order, ask.admitted
+    digest = _digest(ask)
     with rt.ledger.write(rt.now_ms(), rt.author) as tx:
-        holder = instances.holder_of(tx, name)
-        if holder is not None:
-            return _already(tx, order, admitted, holder)
-        decision = deciding.decide(rt, tx, tx.now_ms, order, admitted)
+        standing = () if order.dry_run else _standing(tx, ask.names)
+        for holder in standing:
+            if recover.is_open(tx, holder):
+                return _Open(holder)
+            _check_same(tx, order, admitted, holder)
+        if not order.dry_run:
+            _check_key(tx, order, digest, standing)
+        there = {holder.name for holder in standing}
+        missing = [name for name in ask.names if name not in there]
+        if not missing:
+            return Report(ask.name, False, None, None, standing=standing)
+        wanted = replace(order, count=len(missing))
+        decision = deciding.decide(rt, tx, tx.now_ms, wanted, admitted)
+        made = plan.plan_of(digest, decision.placements)
+        if order.plan is not None:
+            plan.check(order.plan, made)
         found, told = deciding.record(
-            tx, order, admitted, name=name, decision=decision, instance_id=instance_id
-        )
-        if not decision.placements:
-            return Report(name, False, found, told, placeable=False)
-        chosen = decision.placements[0]
-        instances.reserve(
             tx,
-            instance_id=instance_id,
-            name=name,
-            order=instances.open_order(
-                tx, name=name, package_id=admitted.package_id, options=deciding.options_of(order)
-            ),
-            decision=found,
-            node=chosen.node,
-            variant=chosen.variant,
-            package_id=admitted.package_id,
-            spec=admitted.spec,
-            claims=chosen.assigned,
-            desired=Desired.RUNNING if order.start else Desired.STOPPED,
+            wanted,
+            admitted,
+            name=ask.name,
+            decision=decision,
+            instance_id=InstanceId(turns[0].scope) if turns else None,
         )
-        operation = operations.begin(tx, turn, "place", token=rt.new_token())
-        attempt = Attempt(found, 1, instance_id, chosen.node, None)
-        attempts.begin(tx, attempt)
-        walk_to(tx, instances.get(tx, instance_id), State.PLACED, f"decided: {chosen.node}")
-        if order.start:
-            generations.intend(tx, instance_id, 1)
-            instances.change(tx, instance_id, generation=1)
-        instance = instances.get(tx, instance_id)
-        node = nodes.get(tx, chosen.node)
-        fence, _ = chain.head(tx)
-    emulated = chosen.tier is Tiering.EMULATED
-    intent = Intent(
-        attempt=attempt,
-        instance=instance,
-        node=node,
-        operation=operation,
-        admitted=admitted,
-        start=order.start,
-        fence=fence,
-        emulated=(
-            deciding.work_for(order, admitted, decision.request, emulated=True)
-            if emulated
-            else None
-        ),
-    )
-    return Report(name, False, found, told), intent
+        report = Report(
+            name=ask.name,
+            dry_run=order.dry_run,
+            decision=found,
+            document=told,
+            standing=standing,
+            placeable=bool(decision.placements),
+            plan=made,
+        )
+        if order.dry_run or not decision.placements:
+            return report
+        if order.key:
+            keys.spend(tx, order.key, request_sha256=digest, decision=found, name=missing[0])
+        copies = _wanted(tx, ask, found, decision, missing)
+        return _Begun(
+            report,
+            tuple(
+                (intend(rt, tx, copy, placement.chosen, turn), placement.dispatch[1:], turn)
+                for copy, placement, turn in zip(copies, decision.placements, turns, strict=False)
+            ),
+        )
 
 
-def _already(tx: ReadTx, order: Order, admitted: Admitted, holder: Instance) -> Report:
+def _standing(tx: ReadTx, names: Sequence[str]) -> tuple[Instance, ...]:
+    """Find the copies that are there already."""
+    holders = (instances.holder_of(tx, name) for name in names)
+    return tuple(holder for holder in holders if holder is not None)
+
+
+def _wanted(
+    tx: WriteTx, ask: _Ask, found: DecisionId, decision: Decision, names: Sequence[str]
+) -> list[Wanted]:
+    """Keep the order of each copy."""
+    options = deciding.options_of(ask.order)
+    return [
+        Wanted(
+            decision=found,
+            claim=claim_of(found, position, len(names)),
+            name=name,
+            order=ask.order,
+            order_row=instances.open_order(
+                tx, name=name, package_id=ask.admitted.package_id, options=options
+            ),
+            admitted=ask.admitted,
+            request=decision.request,
+        )
+        for position, name in enumerate(names, 1)
+    ]
+
+
+def _carry_out(rt: Runtime, begun: _Begun, go_on: Callable[[], bool]) -> tuple[Dispatched, ...]:
+    """Dispatch every copy, many at once; of a single one, raise what is wrong on this side."""
+
+    def run(line: tuple[Intent, tuple[Candidate, ...], Turn]) -> Dispatched:
+        intent, rest, turn = line
+        try:
+            return dispatch(rt, intent, rest, turn, go_on=go_on)
+        except WlctlError as failure:
+            return Dispatched(
+                intent.wanted.name, (intent.attempt,), (), intent.instance, None, failure
+            )
+
+    if len(begun.lines) == 1:
+        intent, rest, turn = begun.lines[0]
+        done = dispatch(rt, intent, rest, turn, go_on=go_on)
+        if done.failure is not None:
+            raise done.failure
+        return (done,)
+    found = dict(fanout.each(begun.lines, run))
+    return tuple(found[position] for position in sorted(found))
+
+
+def _digest(ask: _Ask) -> str:
+    """Tell orders apart by all that makes a difference to what is carried out."""
+    told: dict[str, Json] = {
+        "package": ask.admitted.package_id,
+        "name": ask.name,
+        "count": ask.order.count,
+        "options": deciding.options_of(ask.order),
+    }
+    return hashlib.sha256(chain.canonical(told)).hexdigest()
+
+
+def _check_key(tx: ReadTx, order: Order, digest: str, standing: Sequence[Instance]) -> None:
+    """Make sure that the key of an order is free, or that this is the order it was spent on.
+
+    What it was spent on that came to nothing leaves it free: the command may be repeated.
+
+    Raises:
+        KeySpent: Otherwise.
+    """
+    spent = keys.find(tx, order.key) if order.key else None
+    if spent is None:
+        return
+    if spent.request_sha256 != digest:
+        raise KeySpent(
+            f"the key {order.key} was given with another order, for {spent.name}",
+            hint="take a new key for a new order",
+        )
+    was_placed = any(one.is_there for one in attempts.of_decision(tx, spent.decision))
+    if was_placed and not standing:
+        raise KeySpent(
+            f"{spent.name}, which the key {order.key} was spent on, was unloaded since",
+            hint="take a new key to place it anew",
+        )
+
+
+def _check_same(tx: ReadTx, order: Order, admitted: Admitted, holder: Instance) -> None:
     """Answer a repeated order: the same package with the same options is nothing to do.
 
     Raises:
         NameTaken: The name is in use by something else.
     """
-    if holder.unsettled:
-        raise NameTaken(
-            f"nobody knows whether {holder.name} runs on {holder.node}: its answer was lost",
-            hint=f"`wlctl unload {holder.name}` makes sure that it does not, and frees the name",
-        )
     if holder.package_id == admitted.package_id:
         if instances.options_of(tx, holder.id) == deciding.options_of(order):
-            return Report(holder.name, False, None, None, instance=holder)
+            return
         raise NameTaken(
             f"{holder.name} runs this very package, placed with other options",
             hint=f"`wlctl unload {holder.name}` first, or give another --name",

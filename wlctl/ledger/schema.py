@@ -267,6 +267,7 @@ attempts = Table(
     Column("number", BigInteger, primary_key=True, autoincrement=False),
     Column("instance_id", Text, ForeignKey("instances.id"), nullable=False),
     Column("node", Text, ForeignKey("nodes.name"), nullable=False),
+    Column("claim", Text, nullable=False),
     Column("started_at_ms", BigInteger, nullable=False),
     Column("outcome", Text),
     Column("code", Text),
