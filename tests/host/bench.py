@@ -32,7 +32,7 @@ from wlctl.model.ids import DecisionId, InstallationId, InstanceId, PackageId
 INSTALLATION = InstallationId("inst-test")
 PACKAGE = PackageId("ab" * 32)
 
-WAIT_S = 10.0
+WAIT_S = 30.0
 
 
 def nonce() -> str:
@@ -177,6 +177,7 @@ class Bench:
             done = self.unload(request, 99, generation=0)
             assert isinstance(done, Unloaded), done
             assert done.removed, done
+        self._asked = []
 
     def place(self, request: PlaceRequest) -> Launched:
         done = self.session.place(request)

@@ -1,7 +1,7 @@
 """Nodes where systemd is PID 1: containers of systemd-nspawn.
 
 They boot one small Debian, which is made once and kept in a cache by the hash of what makes it. A
-container has no controllers where the machine it is on has them in cgroup v1.
+container has no controllers where the machine it is on has them in cgroup v1; `vm` has them.
 """
 
 import contextlib
@@ -23,12 +23,10 @@ UNIT = "wlctl.slice/wlctl-node.service"
 SUITE = "bookworm"
 PACKAGES = (
     *("systemd", "systemd-sysv", "libpam-systemd", "dbus", "dbus-user-session", "udev"),
-    "openssh-server",
+    *("openssh-server", "linux-image-cloud-amd64", "initramfs-tools"),
 )
 
 BUILD_S = 900.0
-
-BOOT_S = 180.0
 
 _PREPARE = r"""
 cd "$1"
@@ -54,6 +52,8 @@ for home in root home/worker; do
 done
 chown -R 1234:1234 home/worker
 echo UseDNS no >etc/ssh/sshd_config.d/tests.conf
+printf '[Match]\nName=eth0\n[Network]\nAddress=10.0.2.15/24\nLinkLocalAddressing=no\n' \
+	>etc/systemd/network/tests.network
 """
 
 _CONTAINER = r"""
@@ -71,14 +71,15 @@ def cache() -> Path:
     return Path(home) / "wlctl-tests"
 
 
-def _made(name: str, recipe: str) -> tuple[Path, bool]:
-    """The cache's directory of that recipe, and whether it is whole already."""
+def made(name: str, recipe: str) -> tuple[Path, bool]:
+    """Return the cache's directory of that recipe, and whether it is whole already."""
     path = cache() / f"{name}-{hashlib.sha256(recipe.encode()).hexdigest()[:16]}"
     return path, (path / "whole").exists()
 
 
 @contextlib.contextmanager
-def _one_builder() -> Iterator[None]:
+def one_builder() -> Iterator[None]:
+    """Keep every other builder out: what is made is made once."""
     cache().mkdir(parents=True, exist_ok=True)
     with (cache() / "lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
@@ -87,30 +88,30 @@ def _one_builder() -> Iterator[None]:
 
 def system() -> Path:
     """A directory with the system's files below `root` and the key that it lets in."""
-    with _one_builder():
-        return _system()
+    with one_builder():
+        path, whole = made("system", repr((SUITE, PACKAGES, _PREPARE)))
+        if not whole:
+            _make_system(path)
+    return path
 
 
-def _system() -> Path:
-    path, whole = _made("system", repr((SUITE, PACKAGES, _PREPARE)))
-    if whole:
-        return path
+def _make_system(path: Path) -> None:
     shutil.rmtree(path, ignore_errors=True)
     path.mkdir(mode=0o755)
-    _run("ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-C", "", "-f", str(path / "key"))
+    run("ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-C", "", "-f", str(path / "key"))
     # a process and mount namespace of its own takes everything with it, however it ends
-    _run(
+    run(
         *("unshare", "-m", "-p", "-f", "--kill-child=KILL", "--mount-proc"),
         *("mmdebstrap", "--quiet", "--variant=minbase", f"--include={','.join(PACKAGES)}"),
         *("--dpkgopt=path-exclude=/usr/share/doc/*", "--dpkgopt=path-exclude=/usr/share/man/*"),
         *("--dpkgopt=path-exclude=/usr/share/locale/*", SUITE, str(path / "root")),
     )
-    _run("sh", "-ec", _PREPARE, "sh", str(path / "root"), str(path / "key.pub"))
+    run("sh", "-ec", _PREPARE, "sh", str(path / "root"), str(path / "key.pub"))
     (path / "whole").touch()
-    return path
 
 
-def _run(*argv: str) -> None:
+def run(*argv: str) -> None:
+    """Run what makes something; it must end well."""
     done = subprocess.run(argv, capture_output=True, text=True, timeout=BUILD_S, check=False)
     assert done.returncode == 0, f"{argv[0]}: {done.stderr[-2000:]}"
 
@@ -119,15 +120,36 @@ class SystemdNode(SshdNode):
     """A node whose PID 1 is systemd."""
 
     def sh(self, command: str) -> str:
-        """Run a command there as root, and return what it prints."""
+        """Run a command there as root, on one connection for all; return what it prints."""
+        keep = ("-o", "ControlMaster=auto", "-o", "ControlPersist=yes")
+        done = self._ssh(*keep, then=command)
+        assert done.returncode == 0, f"{command}: {done.stdout}{done.stderr}"
+        return done.stdout
+
+    def hang_up(self) -> None:
+        """Close the connection that `sh` keeps, if there is one."""
+        self._ssh("-O", "exit")
+
+    def kill(self) -> None:
+        """Cut its power, and let go of it."""
+        super().kill()
+        self.hang_up()
+
+    def _ssh(self, *options: str, then: str = "") -> "subprocess.CompletedProcess[str]":
         argv = [
             *("ssh", "-F", "none", "-i", str(self.client_key), "-p", str(self.address.port)),
             *("-o", "StrictHostKeyChecking=no", "-o", "UserKnownHostsFile=/dev/null"),
-            *("-o", "LogLevel=ERROR", f"root@{self.address.host}", command),
+            *("-o", "LogLevel=ERROR", "-o", f"ControlPath={self.directory}/sh"),
+            *(*options, f"root@{self.address.host}", *filter(None, [then])),
         ]
-        done = subprocess.run(argv, capture_output=True, text=True, timeout=60, check=False)
-        assert done.returncode == 0, f"{command}: {done.stdout}{done.stderr}"
-        return done.stdout
+        # files: what keeps the connection would keep pipes open, too
+        with tempfile.TemporaryFile("w+") as out, tempfile.TemporaryFile("w+") as err:
+            done = subprocess.run(
+                argv, stdin=subprocess.DEVNULL, stdout=out, stderr=err, timeout=120, check=False
+            )
+            out.seek(0)
+            err.seek(0)
+            return subprocess.CompletedProcess(argv, done.returncode, out.read(), err.read())
 
     def unit(self) -> str:
         """The unit's cgroup, as the node has it."""
@@ -170,12 +192,12 @@ def container(*, user: str = "root") -> Iterator[SystemdNode]:
         base.chmod(0o755)
         for name in ("upper", "work", "merged"):
             (base / name).mkdir()
-        address = _address(made_of, user)
+        address = address_of(made_of, user)
         conf = base / "upper/etc/ssh/sshd_config.d"
         conf.mkdir(parents=True)
         text = f"UseDNS no\nListenAddress {address.host}\nPort {address.port}\n"
         (conf / "tests.conf").write_text(text, encoding="ascii")
-        cgroup = _cgroup(base)
+        cgroup = cgroup_of(base)
         start = [
             *("sh", "-c", 'echo 0 >"$1/cgroup.procs" && shift && exec "$@"', "sh", str(cgroup)),
             *("unshare", "-C", "-m", "-p", "-f", "--kill-child=KILL", "--mount-proc"),
@@ -191,7 +213,8 @@ def container(*, user: str = "root") -> Iterator[SystemdNode]:
         shutil.rmtree(base)
 
 
-def _address(made_of: Path, user: str) -> Address:
+def address_of(made_of: Path, user: str) -> Address:
+    """Return where a node of this system shall listen: a port of this machine's loopback."""
     host = "127.0.2.1"
     kind, blob = (made_of / "root/etc/ssh/ssh_host_ed25519_key.pub").read_text("ascii").split()[:2]
     with socket.socket() as sock:
@@ -202,5 +225,6 @@ def _address(made_of: Path, user: str) -> Address:
     )
 
 
-def _cgroup(base: Path) -> Path:
+def cgroup_of(base: Path) -> Path:
+    """Return the cgroup that a node with its files in `base` shall run in."""
     return cgroup2() / f"wlctl-test-{os.getpid()}-{base.name.rpartition('-')[2]}"
