@@ -71,13 +71,13 @@ make_cgroups() { # -> c_*: paths and inodes; unenforced: limits that this node c
 			echo "+$c_c" 2>/dev/null >"$c_d/cgroup.subtree_control"
 		done
 	done 2>/dev/null
-	l_pids=$s_pids unenforced=
+	l_pids=$s_pids l_nproc=0 unenforced=
 	[ "$l_pids" != 0 ] || l_pids=4096
 	set_memory
 	set_limit cpu cpu.max "$s_cpu" "$((s_cpu * 100)) 100000"
-	if ! set_limit pids pids.max "$l_pids" "$l_pids"; then
-		# RLIMIT_NPROC holds a uid of its own; a login's counts all that it runs
-		[ "$way_in$l_shared" != isolatedno ] || unenforced=${unenforced% pids}
+	if ! set_limit pids pids.max "$l_pids" "$l_pids" && [ "$way_in$l_shared" = isolatedno ]; then
+		# in its place, RLIMIT_NPROC holds a uid of its own; a login's counts all that it runs
+		l_nproc=$l_pids unenforced=${unenforced% pids}
 	fi
 	[ "$s_disk" = 0 ] || unenforced="$unenforced disk"
 	c_is=$(stat -c %i "$c_ctl" "$c_inst/ctl" "$c_limit" "$c_inst/limit" "$cg_up" "$cg" 2>/dev/null 7>&-) || {

@@ -167,7 +167,7 @@ prepare_generation() { # everything that must be there, and synced, before anyth
 	l_path=$e
 	l_uid=$uid
 	if [ "$l_shared" = yes ]; then
-		l_uid=user:$uid l_pids=0 # a login's own count is not the instance's
+		l_uid=user:$uid
 		[ "$uid" != 0 ] || l_uid=-
 	fi
 	{
@@ -184,7 +184,7 @@ groups $l_groups
 caps $l_caps
 ctl $l_ctl
 limit $l_limit
-nproc $l_pids
+nproc $l_nproc
 private $private
 tick $tick
 ish $l_ish
