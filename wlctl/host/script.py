@@ -16,16 +16,28 @@ _PARTS: dict[str, tuple[str, ...]] = {
         "revoked",
         "user",
         "health",
+        "supervisor",
         "leases",
         "cgroups",
         "launch",
         "release",
         "place",
     ),
-    "start": (*_INSTANCE, "revoked", "user", "health", "leases", "cgroups", "launch", "start"),
+    "start": (
+        *_INSTANCE,
+        "revoked",
+        "user",
+        "health",
+        "supervisor",
+        "leases",
+        "cgroups",
+        "launch",
+        "start",
+    ),
     "stop": (*_INSTANCE, "release", "stop"),
     "settle": (*_INSTANCE, "release", "settle"),
-    "status": ("state", "way", "process", "fence", "revoked", "status"),
+    "status": ("state", "way", "process", "fence", "revoked", "supervisor", "status"),
+    "supervise": ("state", "way", "tools", "process", "supervisor", "supervise"),
     "logs": ("state", "fence", "logs"),
     "lease": ("state", "fence", "spec", "leases", "lease"),
     "gc": ("state", "process", "gc"),
@@ -40,7 +52,11 @@ _PARTS: dict[str, tuple[str, ...]] = {
 CARRIED: dict[str, tuple[str, ...]] = {"INIT": ("codec", "init"), "SUP": ("codec", "sup")}
 """Programs that stay on the node: the variable that carries each, and the files it is made of."""
 
-_CARRIERS = frozenset({"place", "start"})
+_CARRIERS: dict[str, tuple[str, ...]] = {
+    "place": ("INIT", "SUP"),
+    "start": ("INIT", "SUP"),
+    "supervise": ("SUP",),
+}
 """Actions that leave them there."""
 
 ACTIONS = tuple(_PARTS)
@@ -52,7 +68,7 @@ def text(action: str) -> bytes:
 
     The closing line comes last, so a text that was cut anywhere is a syntax error and nothing else.
     """
-    names = sorted(CARRIED) if action in _CARRIERS else []
+    names = _CARRIERS.get(action, ())
     programs = [f"{name}={_quoted(carried(name))}" for name in names]
     body = [_source("prelude"), *programs, *map(_source, ("codec", *_PARTS[action]))]
     return _group(body).encode("ascii")

@@ -418,6 +418,7 @@ class InstanceStatus:
         current: Number of the generation that was launched last; 0 before the first.
         package: Empty for one that was never staged.
         generations: Ascending; empty when none was ever launched.
+        supervisor: Of the one that was started last.
     """
 
     instance: InstanceId
@@ -427,6 +428,16 @@ class InstanceStatus:
     name: str
     package: str
     generations: tuple[GenerationStatus, ...]
+    supervisor: Liveliness = Liveliness.NONE
+
+    @property
+    def unsupervised(self) -> bool:
+        """Whether it runs and nobody looks at it: its supervisor is to be started again."""
+        runs = any(
+            one.number == self.current and one.leader is Liveliness.ALIVE and not one.closed
+            for one in self.generations
+        )
+        return runs and self.supervisor is not Liveliness.ALIVE
 
 
 @dataclass(frozen=True, slots=True)

@@ -281,7 +281,7 @@ launch() { # under the lock; 1 and `problem` when it could not
 	not_revoked "$package" && run_root && choose_user && take_ports && launch_env && fill_in &&
 		plan_health && arm_lease && make_cgroups && prepare_generation || return 1
 	spawn
-	supervise || {
+	start_supervisor "$c_inst" || {
 		problem="resources the supervisor of $iid cannot be started"
 		return 1
 	}
