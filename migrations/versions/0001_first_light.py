@@ -141,6 +141,10 @@ def _the_fleet() -> None:
         sa.Column("added_at_ms", sa.BigInteger, nullable=False),
         sa.Column("seen_at_ms", sa.BigInteger),
         sa.Column("rekeyed_at_ms", sa.BigInteger),
+        sa.Column("enforced", sa.Boolean, nullable=False),
+        sa.Column("enforced_at_ms", sa.BigInteger),
+        sa.Column("enforcement_sha256", sa.Text),
+        sa.Column("projects", sa.Text, nullable=False),
         sa.Column("removed", sa.Boolean, nullable=False),
         sa.PrimaryKeyConstraint("name", name="pk_nodes"),
     )

@@ -7,6 +7,7 @@ is asked to settle it first; what cannot be settled ends the dispatch and holds 
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
+from io import BytesIO
 
 from wlctl.errors import (
     ForeignNode,
@@ -226,7 +227,9 @@ def _denied_emulated(rt: Runtime, intent: Intent) -> Attempt | None:
 def _send(rt: Runtime, intent: Intent, go_on: Callable[[], bool]) -> Placed | Launched | Refused:
     """Bring the files that the node lacks, then place; all over one connection."""
     admitted = intent.wanted.admitted
+    manifest = admitted.manifest.text.encode()
     sizes = {f.sha256: f.size_bytes for f in admitted.variant(intent.instance.variant).files}
+    sizes[admitted.package_id] = len(manifest)
     with rt.connect(intent.node.address) as session:
         _check_ours(rt, intent, go_on)
         offered = session.offer(tuple(sizes))
@@ -235,7 +238,8 @@ def _send(rt: Runtime, intent: Intent, go_on: Callable[[], bool]) -> Placed | La
         check_identity(intent.node, offered.node_id)
         for sha256 in offered.missing:
             _check_ours(rt, intent, go_on)
-            with admitted.store.open(sha256) as file:
+            stored = sha256 != admitted.package_id
+            with admitted.store.open(sha256) if stored else BytesIO(manifest) as file:
                 taken = session.receive(sha256, sizes[sha256], file)
             if isinstance(taken, Refused):
                 return taken

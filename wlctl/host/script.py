@@ -13,6 +13,7 @@ _PARTS: dict[str, tuple[str, ...]] = {
     "receive": ("state", "receive"),
     "place": (
         *_INSTANCE,
+        "signed",
         "revoked",
         "user",
         "health",
@@ -25,6 +26,7 @@ _PARTS: dict[str, tuple[str, ...]] = {
     ),
     "start": (
         *_INSTANCE,
+        "signed",
         "revoked",
         "user",
         "health",
@@ -49,6 +51,9 @@ _PARTS: dict[str, tuple[str, ...]] = {
 }
 """Action to the files it is made of, after the prelude, in this order."""
 
+_ADMINISTRATIVE: dict[str, tuple[str, ...]] = {"enforce": ("state", "sshd", "keyline", "enforce")}
+"""Likewise, what only an administrator's login runs; no doorkeeper lists these."""
+
 CARRIED: dict[str, tuple[str, ...]] = {"INIT": ("codec", "init"), "SUP": ("codec", "sup")}
 """Programs that stay on the node: the variable that carries each, and the files it is made of."""
 
@@ -61,6 +66,11 @@ _CARRIERS: dict[str, tuple[str, ...]] = {
 
 ACTIONS = tuple(_PARTS)
 
+ADMINISTRATIVE = tuple(_ADMINISTRATIVE)
+
+DOORKEEPER = "doorkeeper"
+"""The part that is a program of its own: it stays on an enforced node, and starts the others."""
+
 
 @cache
 def text(action: str) -> bytes:
@@ -70,13 +80,20 @@ def text(action: str) -> bytes:
     """
     names = _CARRIERS.get(action, ())
     programs = [f"{name}={_quoted(carried(name))}" for name in names]
-    body = [_source("prelude"), *programs, *map(_source, ("codec", *_PARTS[action]))]
+    parts = _PARTS.get(action) or _ADMINISTRATIVE[action]
+    body = [_source("prelude"), *programs, *map(_source, ("codec", *parts))]
     return _group(body).encode("ascii")
 
 
 def carried(name: str) -> str:
     """Return the program that travels in the variable `name`: one brace group, like an action."""
     return _group([_source(part) for part in CARRIED[name]])
+
+
+@cache
+def doorkeeper() -> str:
+    """Return the program that an enforced node starts for wlctl's key."""
+    return f"{_source(DOORKEEPER)}\n"
 
 
 def _group(body: list[str]) -> str:

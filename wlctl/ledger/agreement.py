@@ -205,13 +205,14 @@ def _nodes(tx: ReadTx) -> Check:
         columns: dict[str, object] = {column: told[column] for column in same}
         columns |= {"liveness": "alive", "removed": False}
         columns |= {"cordoned": False, "cordoned_until_ms": None}
+        columns |= {"enforced": told["enforced"], "enforcement_sha256": None}
         return {"name": told["node"], "login": told["user"], **columns}
 
     def lived(told: Mapping[str, Any]) -> dict[str, object]:
         return {"name": told["node"], "liveness": told["to"]}
 
     def changed(told: Mapping[str, Any]) -> dict[str, object]:
-        same = ("host_key", "node_id", "tier")
+        same = ("host_key", "node_id", "tier", "enforced", "enforcement_sha256")
         return {"name": told["node"], **{one: told[one] for one in same if one in told}}
 
     def cordoned(told: Mapping[str, Any]) -> dict[str, object]:
@@ -228,6 +229,7 @@ def _nodes(tx: ReadTx) -> Check:
         "node.liveness": lived,
         "node.set": changed,
         "node.rekey": changed,
+        "node.enforce": changed,
         "node.cordon": cordoned,
         "node.uncordon": uncordoned,
         "node.rm": removed,

@@ -165,6 +165,10 @@ nodes = Table(
     Column("added_at_ms", BigInteger, nullable=False),
     Column("seen_at_ms", BigInteger),
     Column("rekeyed_at_ms", BigInteger),
+    Column("enforced", Boolean, nullable=False),
+    Column("enforced_at_ms", BigInteger),
+    Column("enforcement_sha256", Text),
+    Column("projects", Text, nullable=False),
     Column("removed", Boolean, nullable=False),
 )
 """Each machine of the fleet, by the operator's name for it; what was removed stays for history."""

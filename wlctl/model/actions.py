@@ -195,6 +195,9 @@ class PlaceRequest:
         start: False stages it and starts nothing.
         lease_until_ms: On the node's uptime: then the copy is ended there, unless the lease was
             renewed; 0 for no lease.
+        signatures: Of the manifest, which lies in the node's store under the package's id; an
+            enforced node goes by them.
+        project: Of the order; a node may list those that it takes.
     """
 
     installation: InstallationId
@@ -212,6 +215,8 @@ class PlaceRequest:
     args: tuple[str, ...] = ()
     start: bool = True
     lease_until_ms: int = 0
+    signatures: tuple[str, ...] = ()
+    project: str = ""
 
 
 @dataclass(frozen=True, slots=True)
