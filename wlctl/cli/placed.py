@@ -9,6 +9,7 @@ from wlctl.flows.place import Report
 from wlctl.flows.waiting import Awaited, Came
 from wlctl.ledger.attempts import Attempt, Outcome
 from wlctl.model.event import Json
+from wlctl.model.instance import Instance
 from wlctl.placement.explain import explain, summary, why_not
 from wlctl.placement.shapes import Document
 
@@ -128,15 +129,18 @@ def _outcome_of(copy: Dispatched) -> str:
 def lines(report: Report, waits: Waits, *, why: Sequence[str], everything: bool) -> Iterator[str]:
     """Tell it to a person."""
     for one in report.standing:
-        yield f"{one.name} is placed already, on {one.node}: nothing to do"
+        if one.unsettled:
+            yield f"{one.name} is unsettled on {one.node}: that is finished before anything else"
+        else:
+            yield f"{one.name} is placed already, on {one.node}: nothing to do"
     if report.document is None:
         return
     yield from _explanation(report, report.document, why=why, everything=everything)
     if report.decision is not None:
         yield f"decision {report.decision}"
     for copy in report.copies:
-        yield from _told(copy)
         awaited = waits.get(copy.name)
+        yield from _told(copy, awaited.instance if awaited is not None else copy.instance)
         if awaited is not None:
             yield from _waited(copy.name, awaited)
 
@@ -154,8 +158,13 @@ def _explanation(
         yield from summary(document)
 
 
-def _told(copy: Dispatched) -> Iterator[str]:
-    """Number the attempts where there were more than one; the last one is how it stands."""
+def _told(copy: Dispatched, instance: Instance | None) -> Iterator[str]:
+    """Number the attempts where there were more than one; the last one is how it stands.
+
+    Args:
+        copy: What came of dispatching it.
+        instance: As it is by now.
+    """
     for attempt in copy.attempts[:-1]:
         yield f"attempt {attempt.number}: {_said(attempt)}"
     for passed in copy.passed:
@@ -170,11 +179,10 @@ def _told(copy: Dispatched) -> Iterator[str]:
         else:
             yield f"{copy.name} was not placed, and nothing of it was left"
         return
-    assert copy.instance is not None
+    assert instance is not None
     if last.settled:
         yield f"the answer of {last.node} was lost and asked for again"
-    state = copy.instance.state.value
-    yield f"placed {copy.name} on {last.node} as {copy.instance.id}: {state}"
+    yield f"placed {copy.name} on {last.node} as {instance.id}: {instance.state.value}"
     if copy.launched and copy.launched.unenforced:
         limits = ", ".join(copy.launched.unenforced)
         yield f"  {last.node} cannot hold it to its limits of {limits}"

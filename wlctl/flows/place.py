@@ -205,17 +205,16 @@ def _begin(rt: Runtime, ask: _Ask, turns: Sequence[Turn]) -> Report | _Begun | _
     order, admitted = ask.order, ask.admitted
     digest = _digest(ask)
     with rt.ledger.write(rt.now_ms(), rt.author) as tx:
-        standing = () if order.dry_run else _standing(tx, ask.names)
+        standing = _standing(tx, ask.names)
         for holder in standing:
-            if recover.is_open(tx, holder):
+            if recover.is_open(tx, holder) and not order.dry_run:
                 return _Open(holder)
             _check_same(tx, order, admitted, holder)
-        if not order.dry_run:
-            _check_key(tx, order, digest, standing)
+        _check_key(tx, order, digest, standing)
         there = {holder.name for holder in standing}
         missing = [name for name in ask.names if name not in there]
         if not missing:
-            return Report(ask.name, False, None, None, standing=standing)
+            return Report(ask.name, order.dry_run, None, None, standing=standing)
         wanted = replace(order, count=len(missing))
         decision = deciding.decide(rt, tx, tx.now_ms, wanted, admitted)
         made = plan.plan_of(digest, decision.placements)
