@@ -213,17 +213,6 @@ class RevokedSigner(WlctlError):
     exit_code = ExitCode.REFUSED
 
 
-class Revoked(WlctlError):
-    """The package, or a file in it, is revoked: it is not started any more, whoever signed it.
-
-    `wlctl revocations` lists what is, and why. Take what replaces it; what was revoked by mistake
-    comes back with `wlctl unrevoke`.
-    """
-
-    code = "revoked"
-    exit_code = ExitCode.REFUSED
-
-
 class FilesUnreadable(WlctlError):
     """Reading a package or writing the store failed: permissions, a full disk, or a broken one."""
 
@@ -635,6 +624,16 @@ class TwoMachines(WlctlError):
 
     code = "two-machines"
     exit_code = ExitCode.UNREACHABLE
+
+
+class IllegalStep(WlctlError):
+    """What is asked cannot come from the state that the instance is in; nothing was changed.
+
+    `wlctl ps` shows the state.
+    """
+
+    code = "illegal-step"
+    exit_code = ExitCode.REFUSED
 
 
 class NodeInUse(WlctlError):

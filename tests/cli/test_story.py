@@ -1,6 +1,8 @@
 """The main job as an operator types it, over a real sshd: placed, run, stopped, and proven."""
 
+import contextlib
 import json
+import os
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
@@ -116,6 +118,39 @@ def test_the_main_job_over_real_ssh(ready: Program, node: SshdNode) -> None:
     kinds = [json.loads(line)["kind"] for line in ok(ready.run("audit", "export")).splitlines()]
     assert kinds.count("workload.stop") == 2
     assert kinds.count("workload.unload") == 2
+    assert "whole" in ok(ready.run("audit", "verify"))
+
+
+def test_runs_follow_one_another_and_never_stand_side_by_side(
+    ready: Program, node: SshdNode
+) -> None:
+    ok(ready.run("place", "stubborn"))
+
+    (begun,) = said(ready.run("restart", "stubborn", "-o", "json"))["beginnings"]
+    assert (begun["outcome"], begun["generation"], begun["state"]) == ("done", 2, "running")
+    assert [proof["judgement"] for proof in begun["proofs"]] == ["proven"]
+    assert [one for one in node.cgroups() if "limit/g" in one and "hook" not in one] == [
+        next(one for one in node.cgroups() if one.endswith("limit/g2"))
+    ]
+    assert ok(ready.run("start", "stubborn")) == "stubborn runs on elm already: it is running\n"
+    assert ok(ready.run("logs", "stubborn")) == "hello from stubborn, run 2, on elm\n"
+
+    ok(ready.run("stop", "--all"))
+    assert node.commands() == {}
+    begun = ok(ready.run("start", "--workload", "stubborn", "--node", "elm"))
+    assert begun.startswith("started stubborn on elm: g3")
+    (leader,) = [pid for pid, text in node.commands().items() if text.endswith("./bin/run")][:1]
+    assert uid_of(leader) > 1000
+
+    # It ends by itself, and nobody has looked: a start finds that out and begins the next run.
+    for pid in [pid for pid, text in node.commands().items() if text.endswith("./bin/run")]:
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(pid, 9)
+    (begun,) = said(ready.run("start", "stubborn", "-o", "json"))["beginnings"]
+    assert (begun["outcome"], begun["generation"]) == ("done", 4)
+    assert (begun["proofs"][-1]["how"], begun["proofs"][-1]["exit_status"]) == ("exited", 137)
+    ok(ready.run("unload", "stubborn"))
+    assert node.commands() == {}
     assert "whole" in ok(ready.run("audit", "verify"))
 
 

@@ -1,33 +1,38 @@
 """`wlctl stop` and `wlctl unload`: end copies, and show the proof."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Annotated
 
 import typer
 
-from wlctl.cli import render, times
+from wlctl.cli import targets, times
 from wlctl.cli.options import Session, session_of
-from wlctl.errors import ExitCode
+from wlctl.cli.targets import DryRun, Everything, Labels, Names, OnNode, Workload
+from wlctl.errors import ExitCode, UsageError
 from wlctl.flows import ending as flow
-from wlctl.flows.ending import End, Ending
+from wlctl.flows.ending import End, Ending, Verb
 from wlctl.ledger.generations import evidence_json, word
 from wlctl.model.actions import RefusalCode
 from wlctl.model.event import Json
 from wlctl.model.generation import Proof, Proven
+from wlctl.model.instance import Instance
 
-Names = Annotated[
-    list[str], typer.Argument(metavar="NAME…", help="Names, ids, or beginnings of ids.")
-]
 Grace = Annotated[
     str, typer.Option(metavar="TIME", help="Between stop signal and kill, e.g. 30s; else its own.")
 ]
+Now = Annotated[bool, typer.Option("--now", help="Kill at once, as --grace 0s.")]
 
 
 def stop(
     ctx: typer.Context,
-    names: Names,
+    names: Names = None,
+    workload: Workload = "",
+    node: OnNode = "",
+    label: Labels = None,
+    everything: Everything = False,
     grace: Grace = "",
-    now: Annotated[bool, typer.Option("--now", help="Kill at once, as --grace 0s.")] = False,
+    now: Now = False,
+    dry_run: DryRun = False,
 ) -> None:
     """Stop copies, and return when it is proven that no process of them is left.
 
@@ -39,17 +44,27 @@ def stop(
     cannot be reached and nothing was done; the wish is recorded, so type it again later.
     """
     session = session_of(ctx)
-    grace_ms = _grace_ms(grace, now=now)
-    found = [flow.stop(session.runtime, name, grace_ms=grace_ms) for name in names]
-    _show(session, found)
+    grace_ms = grace_ms_of(grace, now=now)
+    chosen = targets.find(
+        session, names, workload=workload, node=node, labels=label, everything=everything
+    )
+    if dry_run:
+        targets.show_only(session, Verb.STOP.value, chosen)
+        return
+    _answer(session, chosen, lambda one: flow.stop_one(session.runtime, one, grace_ms=grace_ms))
 
 
 def unload(
     ctx: typer.Context,
-    names: Names,
+    names: Names = None,
+    workload: Workload = "",
+    node: OnNode = "",
+    label: Labels = None,
+    everything: Everything = False,
     grace: Grace = "",
-    now: Annotated[bool, typer.Option("--now", help="Kill at once, as --grace 0s.")] = False,
+    now: Now = False,
     purge: Annotated[bool, typer.Option("--purge", help="Remove data it was to keep.")] = False,
+    dry_run: DryRun = False,
 ) -> None:
     """Stop copies as `stop` does, and remove them; their names are free then.
 
@@ -57,26 +72,54 @@ def unload(
     on the node is said, unless --purge is given.
     """
     session = session_of(ctx)
-    if purge:
-        session.confirm(f"Remove the data of {', '.join(names)} for good?")
-    grace_ms = _grace_ms(grace, now=now)
-    found = [flow.unload(session.runtime, name, grace_ms=grace_ms, purge=purge) for name in names]
-    _show(session, found)
+    grace_ms = grace_ms_of(grace, now=now)
+    chosen = targets.find(
+        session,
+        names,
+        workload=workload,
+        node=node,
+        labels=label,
+        everything=everything,
+        gone=True,
+    )
+    if dry_run:
+        targets.show_only(session, Verb.UNLOAD.value, chosen)
+        return
+    if purge and chosen:
+        session.confirm(f"Remove the data of {', '.join(one.name for one in chosen)} for good?")
+    _answer(
+        session,
+        chosen,
+        lambda one: flow.unload_one(session.runtime, one, grace_ms=grace_ms, purge=purge),
+    )
 
 
-def _grace_ms(grace: str, *, now: bool) -> int | None:
+def grace_ms_of(grace: str, *, now: bool) -> int | None:
+    """Read how long a copy has between stop signal and kill; None for its package's own word.
+
+    Raises:
+        UsageError: It is no duration, or two are given.
+    """
+    if now and grace:
+        raise UsageError("--now is --grace 0s, so only one of them", hint="leave one out")
     if now:
         return 0
     return int(times.duration_s(grace) * 1000) if grace else None
 
 
-def _show(session: Session, found: Sequence[Ending]) -> None:
-    lines = [line for ending in found for line in _lines(ending)]
-    told = {"endings": [_json(ending) for ending in found]}
-    render.document(session, "wlctl.endings/1", told, lines, name=found[0].instance.name)
-    codes = {_exit_code(ending) for ending in found}
-    if codes != {ExitCode.DONE}:
-        raise typer.Exit(codes.pop() if len(codes) == 1 else ExitCode.PARTIAL)
+def _answer(
+    session: Session, chosen: tuple[Instance, ...], act: Callable[[Instance], Ending]
+) -> None:
+    targets.answer(
+        session,
+        chosen,
+        act,
+        schema="wlctl.endings/1",
+        key="endings",
+        lines_of=_lines,
+        json_of=_json,
+        code_of=_exit_code,
+    )
 
 
 def _exit_code(ending: Ending) -> ExitCode:
@@ -93,7 +136,7 @@ def _exit_code(ending: Ending) -> ExitCode:
             return ExitCode.BUSY if ending.code == RefusalCode.BUSY else ExitCode.REFUSED
 
 
-def _json(ending: Ending) -> Json:
+def _json(ending: Ending) -> dict[str, Json]:
     return {
         "name": ending.instance.name,
         "instance": ending.instance.id,
@@ -109,7 +152,7 @@ def _json(ending: Ending) -> Json:
 
 def _lines(ending: Ending) -> Iterator[str]:
     name, node = ending.instance.name, ending.instance.node
-    done = "stopped" if ending.verb is flow.Verb.STOP else "unloaded"
+    done = "stopped" if ending.verb is Verb.STOP else "unloaded"
     again = f"`wlctl {ending.verb.value} {name}`"
     match ending.end:
         case End.DONE:
@@ -130,7 +173,7 @@ def _lines(ending: Ending) -> Iterator[str]:
         case End.DENIED:
             yield f"{name} on {node} was left as it is ({ending.code}): {ending.detail}"
     for proof in ending.proofs:
-        yield f"  {_proof_line(proof)}"
+        yield f"  {proof_line(proof)}"
     if ending.kept_data:
         yield f"  its data is kept on {node}: {ending.kept_data}"
 
@@ -139,7 +182,8 @@ def _in_all(proofs: Sequence[Proof]) -> str:
     return "proven, no process of it is left" if proofs else "it never ran"
 
 
-def _proof_line(proof: Proof) -> str:
+def proof_line(proof: Proof) -> str:
+    """Say how a run was judged, and by what."""
     read = proof.evidence
     said = proof.by if isinstance(proof, Proven) else proof.why
     status = "unknown" if read.exit_status is None else str(read.exit_status)

@@ -4,8 +4,8 @@ What a copy holds is released only when every run of it is proven ended. Anythin
 `stopping`, holding what it holds, and says so.
 """
 
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
 from enum import StrEnum
 
 from wlctl.errors import (
@@ -16,19 +16,17 @@ from wlctl.errors import (
     Unreachable,
     WlctlError,
 )
-from wlctl.flows import gate
-from wlctl.flows.dispatch import REQUEST_VALID_MS
+from wlctl.flows import gate, operating
 from wlctl.flows.nodes import check_identity, check_placed_there
 from wlctl.flows.runtime import Runtime
-from wlctl.ledger import attempts, chain, generations, instances, nodes, operations, packages
-from wlctl.ledger.attempts import Outcome
+from wlctl.ledger import generations, instances, nodes, operations, packages
 from wlctl.ledger.operations import Operation, Turn
-from wlctl.ledger.store import WriteTx
+from wlctl.ledger.store import ReadTx, WriteTx
 from wlctl.lifecycle.machine import IllegalTransition, step, walk
-from wlctl.lifecycle.proof import judge
+from wlctl.lifecycle.seen import ended
 from wlctl.model.actions import Refused, Stopped, StopRequest, Unloaded, UnloadRequest
 from wlctl.model.event import Json
-from wlctl.model.generation import Proof, Proven, Readings
+from wlctl.model.generation import Proof
 from wlctl.model.ids import InstanceId
 from wlctl.model.instance import Desired, Instance, State
 from wlctl.model.node import Node
@@ -92,7 +90,12 @@ def stop(rt: Runtime, word: str, *, grace_ms: int | None = None) -> Ending:
         UnknownName, AmbiguousName: `word` means none, or more than one.
         Busy: Another operation on it did not end in time.
     """
-    return _end(rt, Verb.STOP, word, grace_ms=grace_ms, purge=False)
+    return stop_one(rt, _find(rt, Verb.STOP, word), grace_ms=grace_ms)
+
+
+def stop_one(rt: Runtime, instance: Instance, *, grace_ms: int | None = None) -> Ending:
+    """Stop a copy that was looked up; see `stop`."""
+    return _end(rt, Verb.STOP, instance, grace_ms=grace_ms, purge=False)
 
 
 def unload(rt: Runtime, word: str, *, grace_ms: int | None = None, purge: bool = False) -> Ending:
@@ -107,7 +110,14 @@ def unload(rt: Runtime, word: str, *, grace_ms: int | None = None, purge: bool =
         UnknownName, AmbiguousName: `word` never meant any, or means more than one.
         Busy: Another operation on it did not end in time.
     """
-    return _end(rt, Verb.UNLOAD, word, grace_ms=grace_ms, purge=purge)
+    return unload_one(rt, _find(rt, Verb.UNLOAD, word), grace_ms=grace_ms, purge=purge)
+
+
+def unload_one(
+    rt: Runtime, instance: Instance, *, grace_ms: int | None = None, purge: bool = False
+) -> Ending:
+    """Unload a copy that was looked up; see `unload`."""
+    return _end(rt, Verb.UNLOAD, instance, grace_ms=grace_ms, purge=purge)
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,8 +137,9 @@ class _Wish:
     purge: bool
 
 
-def _end(rt: Runtime, verb: Verb, word: str, *, grace_ms: int | None, purge: bool) -> Ending:
-    instance = _find(rt, verb, word)
+def _end(
+    rt: Runtime, verb: Verb, instance: Instance, *, grace_ms: int | None, purge: bool
+) -> Ending:
     if instance.state is State.UNLOADED:
         return Ending(verb, End.ALREADY, instance)
     with operations.turn(rt.ledger, instance.id, timeout_s=rt.settings.busy_timeout_s) as turn:
@@ -171,11 +182,9 @@ def _intend(
     """Record the wish before anything is sent; what a dead process left is taken over first."""
     with rt.ledger.write(rt.now_ms(), rt.author) as tx:
         token = rt.new_token()
-        _take_over(tx, turn, token)
+        operating.take_over(tx, turn, token)
         instance = instances.get(tx, InstanceId(turn.scope))
-        if instance.state is State.UNLOADED or (
-            verb is Verb.STOP and instance.state is State.STOPPED
-        ):
+        if instance.state is State.UNLOADED or (verb is Verb.STOP and _is_stopped(tx, instance)):
             return Ending(verb, End.ALREADY, instance)
         node = nodes.get(tx, instance.node)
         denial = gate.verb(rt, tx, Action(verb.value), instance=instance, node=node)
@@ -184,14 +193,7 @@ def _intend(
         operation = operations.begin(tx, turn, verb.value, token=token)
         desired = Desired.STOPPED if verb is Verb.STOP else Desired.UNLOADED
         instances.change(tx, instance.id, desired=desired.value)
-        payload: dict[str, Json] = {
-            "phase": "request",
-            "instance": instance.id,
-            "name": instance.name,
-            "node": instance.node,
-            "operation": operation.number,
-        }
-        chain.append(tx, f"workload.{verb.value}", payload)
+        operating.request(tx, f"workload.{verb.value}", instance, operation)
         if not isinstance(step(instance.state, State.STOPPING), IllegalTransition):
             instances.advance(tx, instance, (State.STOPPING,), f"{verb.value} asked for")
         return _Wish(
@@ -199,33 +201,22 @@ def _intend(
             instance=instances.get(tx, instance.id),
             node=node,
             operation=operation,
-            grace_ms=_grace_of(tx, instance) if grace_ms is None else grace_ms,
+            grace_ms=grace_of(tx, instance) if grace_ms is None else grace_ms,
             purge=purge,
         )
 
 
-def _grace_of(tx: WriteTx, instance: Instance) -> int:
+def _is_stopped(tx: ReadTx, instance: Instance) -> bool:
+    """Answer whether there is nothing left to ask: it was stopped, and no start came after that."""
+    if instance.state is not State.STOPPED or instance.desired is not Desired.STOPPED:
+        return False
+    return all(run.is_gone for run in generations.of_instance(tx, instance.id))
+
+
+def grace_of(tx: ReadTx, instance: Instance) -> int:
     """Read how long the package gives its processes to end."""
     text = packages.get(tx, instance.package_id).manifest
     return manifest.read(text.encode()).workload.lifecycle.stop_grace_ms
-
-
-def _take_over(tx: WriteTx, turn: Turn, token: str) -> None:
-    """Close what a dead process left open: nobody knows what became of what it had sent.
-
-    The operation that follows has a higher number, so whatever of the old one is still under way
-    is refused by the node from then on.
-    """
-    left = operations.take_over(tx, turn, token=token)
-    if left is None:
-        return
-    instance = InstanceId(turn.scope)
-    for attempt in attempts.of_instance(tx, instance):
-        if attempt.outcome is None:
-            lost = replace(attempt, outcome=Outcome.INDETERMINATE, code="abandoned")
-            attempts.end(tx, lost)
-            instances.change(tx, instance, unsettled=True)
-    operations.close(tx, left, "abandoned")
 
 
 def _ask(rt: Runtime, wish: _Wish) -> Stopped | Unloaded | Refused:
@@ -269,17 +260,8 @@ def _judge(rt: Runtime, wish: _Wish, answer: Stopped | Unloaded) -> Ending:
     answered_at_ms = rt.now_ms()
     with rt.ledger.write(answered_at_ms, rt.author) as tx:
         operations.check(tx, wish.operation)
-        proofs = tuple(
-            judge(
-                readings,
-                boot_began_at_ms=answered_at_ms - readings.read_at_ms,
-                last_reading_at_ms=_last_reading_ms(wish, readings),
-            )
-            for readings in answer.readings
-        )
-        for proof in proofs:
-            generations.judged(tx, wish.instance.id, proof)
-        why = _open_question(tx, wish.instance, proofs)
+        proofs = operating.prove(wish.node, wish.instance, answer.readings, answered_at_ms)
+        why = operating.keep(tx, wish.instance, proofs)
         end = End.UNPROVEN if why else End.DONE
         if end is End.DONE:
             _record_done(tx, wish.verb, wish.instance, proofs)
@@ -288,52 +270,44 @@ def _judge(rt: Runtime, wish: _Wish, answer: Stopped | Unloaded) -> Ending:
     return Ending(wish.verb, end, now, proofs, detail=why, kept_data=kept)
 
 
-def _last_reading_ms(wish: _Wish, readings: Readings) -> int | None:
-    """Say when the boot that a run was launched in was last seen, by this side's clock.
-
-    While the node was not seen under another boot since, that is its last contact. A contact under
-    another boot was believed only because that boot began later (`two-machines` otherwise), so
-    then the last word of the copy itself is enough; of one whose answer was lost, that is the last
-    moment at which its node would still have begun with it.
-    """
-    if wish.node.boot_id == readings.recorded_boot_id:
-        return wish.node.seen_at_ms
-    return wish.instance.seen_at_ms or wish.instance.created_at_ms + REQUEST_VALID_MS
-
-
-def _open_question(tx: WriteTx, instance: Instance, proofs: Sequence[Proof]) -> str:
-    """Say why the copy is not proven gone; empty when it is.
-
-    A run that got a number and of which the node read nothing is not proven: silence is no proof.
-    """
-    for proof in proofs:
-        if not isinstance(proof, Proven):
-            return f"g{proof.evidence.generation}: {proof.why}"
-    for run in generations.of_instance(tx, instance.id):
-        if run.proof != "proven":
-            return f"g{run.number}: the node read nothing of it"
-    return ""
-
-
 def _record_done(tx: WriteTx, verb: Verb, instance: Instance, proofs: Sequence[Proof]) -> None:
-    ran = any(proof.evidence.launched for proof in proofs)
-    way = _way(verb, instance.state, ran=ran)
-    instances.advance(tx, instance, way, "proven: no process of it is left")
+    way, reason = _way(verb, instance, proofs)
+    evidence = operating.summary(proofs)
+    instances.advance(tx, instance, way, reason, evidence)
     instances.release(tx, instance.id)
-    instances.change(tx, instance.id, unsettled=False, seen_at_ms=tx.now_ms)
+    instances.change(tx, instance.id, unsettled=False, health="", seen_at_ms=tx.now_ms)
 
 
-def _way(verb: Verb, state: State, *, ran: bool) -> tuple[State, ...]:
-    """Choose the steps that say what is true: what never ran has failed, it was not stopped."""
-    if not ran and state in _BEFORE_A_RUN:
+def _way(verb: Verb, instance: Instance, proofs: Sequence[Proof]) -> tuple[tuple[State, ...], str]:
+    """Choose the steps that say what is true, and their reason.
+
+    What never ran has failed, it was not stopped; and so has what ended by itself with a failure
+    before it was asked to.
+    """
+    state, gone = instance.state, "proven: no process of it is left"
+    if state in _BEFORE_A_RUN and not any(proof.evidence.launched for proof in proofs):
         start: tuple[State, ...] = (State.FAILED,)
-        return start if verb is Verb.STOP else (*start, State.UNLOADED)
+        return (start if verb is Verb.STOP else (*start, State.UNLOADED)), gone
     if verb is Verb.STOP and state in _ENDED:
-        return ()
-    way = walk(state, State.STOPPED if verb is Verb.STOP else State.UNLOADED)
+        return (), gone
+    goal = State.STOPPED if verb is Verb.STOP else State.UNLOADED
+    if verb is Verb.STOP and state is State.STOPPING and proofs:
+        last = proofs[-1].evidence
+        if last.how == EXITED:
+            found, why = ended(
+                instance.kind,
+                last.exit_status,
+                f"g{last.generation}",
+                oom_kills=last.oom_kills,
+            )
+            goal, gone = (State.FAILED if found is State.FAILED else goal), f"{why}; {gone}"
+    way = walk(state, goal)
     assert not isinstance(way, IllegalTransition), way
-    return way
+    return way, gone
 
+
+EXITED = "exited"
+"""How a run ended whose leader was gone before it was asked."""
 
 _BEFORE_A_RUN = frozenset({State.PLACED, State.FETCHING, State.VERIFIED})
 _ENDED = frozenset({State.LOADED, State.FAILED, State.FINISHED, State.STOPPED})
@@ -341,25 +315,10 @@ _ENDED = frozenset({State.LOADED, State.FAILED, State.FINISHED, State.STOPPED})
 
 
 def _finish(
-    tx: WriteTx,
-    wish: _Wish,
-    end: End,
-    *,
-    code: str = "",
-    evidence: Sequence[Mapping[str, Json]] = (),
+    tx: WriteTx, wish: _Wish, end: End, *, code: str = "", evidence: Sequence[dict[str, Json]] = ()
 ) -> Instance:
     """Chain the outcome, close the operation, and return the copy as it is now."""
-    payload: dict[str, Json] = {
-        "phase": "outcome",
-        "instance": wish.instance.id,
-        "name": wish.instance.name,
-        "node": wish.instance.node,
-        "outcome": end.value,
-    }
-    if code:
-        payload["code"] = code
-    if evidence:
-        payload["evidence"] = list(evidence)
-    chain.append(tx, f"workload.{wish.verb.value}", payload)
-    operations.close(tx, wish.operation, end.value)
-    return instances.get(tx, wish.instance.id)
+    kind = f"workload.{wish.verb.value}"
+    return operating.outcome(
+        tx, kind, wish.instance, wish.operation, end.value, code=code, evidence=evidence
+    )

@@ -1,13 +1,26 @@
 """What people look at: the current copies, and the output of one. Nothing here changes anything."""
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
-from wlctl.errors import NoOutput
+from wlctl.errors import ForeignNode, NoOutput, TwoMachines
+from wlctl.flows.nodes import check_identity
 from wlctl.flows.runtime import Runtime
 from wlctl.ledger import generations, instances, nodes
 from wlctl.ledger.generations import Generation
-from wlctl.model.actions import LogTail, Refused
+from wlctl.lifecycle.identity import Stranger, judge_identity
+from wlctl.lifecycle.seen import current_of
+from wlctl.model.actions import InstanceStatus, LogTail, NodeStatus, Refused
+from wlctl.model.generation import Liveliness
+from wlctl.model.ids import InstanceId
 from wlctl.model.instance import Instance
+from wlctl.model.node import Node
+
+if TYPE_CHECKING:
+    from wlctl.host.node import NodeSession
+
+EXIT_WRITTEN_S = 0.05
+"""A leader's exit is written by its waiter, a moment after it is gone."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,4 +69,68 @@ def logs(rt: Runtime, word: str, *, generation: int | None = None, lines: int) -
         found = session.logs(rt.ledger.installation, instance.id, generation=number, lines=lines)
     if isinstance(found, Refused):
         raise NoOutput(f"{node.name} has no output of {instance.name} g{number}: {found.detail}")
+    return found
+
+
+@dataclass(frozen=True, slots=True)
+class Look:
+    """What one look at a node showed.
+
+    Attributes:
+        twice: It was repeated, because a run had ended and nothing said how.
+    """
+
+    status: NodeStatus
+    twice: bool = False
+
+    def of(self, instance: InstanceId) -> InstanceStatus | None:
+        """Give what was seen of one copy; None where the node does not list it."""
+        return next((one for one in self.status.instances if one.instance == instance), None)
+
+
+def look(rt: Runtime, session: "NodeSession", node: Node) -> Look:
+    """Look at everything on a node once, and again where an exit was just about to be written.
+
+    Raises:
+        ForeignNode, TwoMachines: What answers is not the node that was added.
+        Unreachable: It does not answer.
+    """
+    found = Look(_status(rt, session, node))
+    if not any(map(_ends_just_now, found.status.instances)):
+        return found
+    rt.sleep(EXIT_WRITTEN_S)
+    return Look(_status(rt, session, node), twice=True)
+
+
+def _ends_just_now(seen: InstanceStatus) -> bool:
+    run = current_of(seen)
+    return (
+        run is not None
+        and not run.closed
+        and run.leader is Liveliness.GONE
+        and run.exit_status is None
+    )
+
+
+def _status(rt: Runtime, session: "NodeSession", node: Node) -> NodeStatus:
+    found = session.status(rt.ledger.installation)
+    if isinstance(found, Refused):
+        raise ForeignNode(
+            f"{node.name} has lost what it knew of this installation: {found.detail}",
+            hint=f"`wlctl node probe {node.name}` says more",
+        )
+    check_identity(node, found.node_id)
+    stranger = judge_identity(
+        node,
+        node_id=found.node_id,
+        machine_id=node.machine_id,
+        boot_id=found.boot_id,
+        uptime_ms=found.uptime_ms,
+        now_ms=rt.now_ms(),
+    )
+    if stranger is Stranger.TWIN:
+        raise TwoMachines(
+            f"{node.name} answers under another boot that was under way when it was last seen",
+            hint="turn off the machine that should not be there and start the other one anew",
+        )
     return found

@@ -1,13 +1,13 @@
 """Take over what a dead process left in the middle, or a lost answer left open, and finish it.
 
 What was to be placed is settled: taken as it is where the node has it, called off where not. What
-was to be ended goes forward. Whoever runs this needs no turn: it waits for the one at work, if that
-one lives, and finds nothing to do then.
+was to be started or ended goes forward. Whoever runs this needs no turn: it waits for the one at
+work, if that one lives, and finds nothing to do then.
 """
 
 from dataclasses import replace
 
-from wlctl.flows import deciding, ending, settling
+from wlctl.flows import deciding, ending, settling, starting
 from wlctl.flows.runtime import Runtime
 from wlctl.flows.settling import Lost
 from wlctl.ledger import attempts, instances, nodes, operations, packages
@@ -16,11 +16,10 @@ from wlctl.ledger.operations import Turn
 from wlctl.ledger.store import ReadTx, WriteTx
 from wlctl.model.actions import PlaceRequest
 from wlctl.model.ids import InstanceId
-from wlctl.model.instance import CLOSED, Instance
+from wlctl.model.instance import CLOSED, Desired, Instance
 from wlctl.package import manifest
 
 PLACING = frozenset({"place", "settle"})
-ENDING = frozenset({verb.value for verb in ending.Verb})
 
 
 def is_open(tx: ReadTx, instance: Instance) -> bool:
@@ -40,11 +39,23 @@ def recover(rt: Runtime, instance_id: InstanceId) -> Instance:
             lost = _lose(rt, tx, turn) if verb in PLACING or not verb else None
         if lost is not None:
             settling.settle(rt, lost, turn)
-    if verb in ENDING:
-        end = ending.stop if verb == ending.Verb.STOP.value else ending.unload
-        end(rt, instance_id)
+    with rt.ledger.read() as tx:
+        instance = instances.get(tx, instance_id)
+    if (verb and verb not in PLACING) or (instance.unsettled and lost is None):
+        _forward(rt, instance)
     with rt.ledger.read() as tx:
         return instances.get(tx, instance_id)
+
+
+def _forward(rt: Runtime, instance: Instance) -> None:
+    """Carry out what is wanted of a copy that is on its node, as far as that can be asked."""
+    match instance.desired:
+        case Desired.RUNNING:
+            starting.start_one(rt, instance)
+        case Desired.STOPPED:
+            ending.stop_one(rt, instance)
+        case Desired.UNLOADED:
+            ending.unload_one(rt, instance)
 
 
 def _verb_left(tx: ReadTx, instance_id: InstanceId) -> str:

@@ -250,7 +250,6 @@ def _instance_status(line: Line, generations: list[GenerationStatus]) -> Instanc
         current=_optional(said, "current"),
         name=_text(said, "name"),
         package=_text(said, "package"),
-        supervisor=_word(Liveliness, _get(said, "supervisor"), "supervisor"),
         generations=tuple(sorted(generations, key=lambda one: one.number)),
     )
 

@@ -15,6 +15,9 @@ from wlctl.model.generation import Disproven, Proof, Proven, Readings, Unproven
 from wlctl.model.ids import InstanceId
 from wlctl.model.instance import CLOSED
 
+PROVEN = "proven"
+"""The word of the one judgement that releases what a run held."""
+
 
 @dataclass(frozen=True, slots=True)
 class Generation:
@@ -33,6 +36,11 @@ class Generation:
     proof: str | None
     evidence: Mapping[str, Any] | None
     proven_at_ms: int | None
+
+    @property
+    def is_gone(self) -> bool:
+        """It is proven that no process of it is left and none can come."""
+        return self.proof == PROVEN
 
 
 def intend(tx: WriteTx, instance: InstanceId, number: int) -> None:
@@ -96,7 +104,7 @@ def word(proof: Proof) -> str:
     """Say a judgement in one word."""
     match proof:
         case Proven():
-            return "proven"
+            return PROVEN
         case Disproven():
             return "disproven"
         case Unproven():

@@ -139,6 +139,15 @@ def release(tx: WriteTx, instance_id: InstanceId) -> None:
     )
 
 
+def hold_again(tx: WriteTx, instance_id: InstanceId, claims: Sequence[Claim]) -> None:
+    """Let the instance hold anew what it held before, with other capabilities where it must."""
+    tx.conn.execute(
+        update(reservations)
+        .where(reservations.c.instance_id == instance_id)
+        .values(reserved_at_ms=tx.now_ms, released_at_ms=None, claims=json.dumps(claims))
+    )
+
+
 def change(tx: WriteTx, instance_id: InstanceId, **columns: object) -> None:
     """Set columns of one instance."""
     tx.conn.execute(update(instances).where(instances.c.id == instance_id).values(**columns))
@@ -186,6 +195,17 @@ def last_of(tx: ReadTx, name: str) -> Instance | None:
     query = _QUERY.where(instances.c.name == name).order_by(instances.c.created_at_ms.desc())
     row = tx.conn.execute(query.limit(1)).one_or_none()
     return None if row is None else _instance(row)
+
+
+def labels(tx: ReadTx) -> dict[InstanceId, frozenset[str]]:
+    """Return the co-residency labels of each current instance."""
+    query = (
+        select(reservations.c.instance_id, reservations.c.labels)
+        .join(instances, instances.c.id == reservations.c.instance_id)
+        .where(_CURRENT)
+    )
+    rows = tx.conn.execute(query)
+    return {InstanceId(row.instance_id): frozenset(json.loads(row.labels)) for row in rows}
 
 
 def holds(tx: ReadTx) -> tuple[Hold, ...]:

@@ -11,10 +11,9 @@ from wlctl.model.workload import Kind
 UNHEALTHY = "unhealthy"
 """The supervisor's word for a run that failed as many checks in a row as its package allows."""
 
-STAGED = frozenset(
-    {State.LOADED, State.STOPPING, State.STOPPED, State.FINISHED, State.FAILED, State.LOST}
-)
-"""Of a copy in one of these, a start whose answer was lost may have been carried out."""
+STAGED = frozenset({State.LOADED, State.STOPPED, State.FINISHED, State.FAILED, State.LOST})
+"""What is in one of these can be started, so a start whose answer was lost may have been carried
+out. What is `stopping` may still be reached by a stop that is on its way."""
 
 SIGNALLED = 128
 """A status above this is a signal, as shells count."""

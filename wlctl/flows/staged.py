@@ -1,0 +1,84 @@
+"""What a placed copy was made from: the package that its node has, and what it takes to run."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import cast
+
+from wlctl import signing
+from wlctl.gate.work import work_of
+from wlctl.ledger import instances, nodes, packages, sayings
+from wlctl.ledger.packages import StoredPackage
+from wlctl.ledger.store import ReadTx
+from wlctl.model.event import Json
+from wlctl.model.fleet import view_of
+from wlctl.model.instance import Instance
+from wlctl.model.package import Health, PackageFile
+from wlctl.model.policy import Work
+from wlctl.model.workload import Execution, Op, Requirement, WorkloadSpec
+from wlctl.package import manifest
+from wlctl.placement.where import Where, known_of, resolve
+
+
+@dataclass(frozen=True, slots=True)
+class Staged:
+    """The package of a copy.
+
+    Attributes:
+        spec: What decisions know of it.
+        work: What the gate is asked about when it is started.
+        files: What its node must have to run its variant, the launch sheet first.
+        health: How it is asked for; None where nothing is.
+        grace_ms: Between stop signal and kill.
+    """
+
+    spec: WorkloadSpec
+    work: Work
+    files: tuple[PackageFile, ...]
+    health: Health | None
+    grace_ms: int
+
+
+def read(tx: ReadTx, instance: Instance) -> Staged:
+    """Read what `instance` was made from."""
+    stored = packages.get(tx, instance.package_id)
+    stated = manifest.read(stored.manifest.encode())
+    variant = next(one for one in stated.workload.variants if one.name == instance.variant)
+    spec = manifest.spec_of(stated, _fingerprints(stored))
+    options = instances.options_of(tx, instance.id)
+    return Staged(
+        spec=spec,
+        work=work_of(
+            spec,
+            where=_conditions(tx, options),
+            project=str(options.get("project", "")),
+            emulated=variant.execution is Execution.EMULATED,
+        ),
+        files=(manifest.sheet_of(stated, variant), *manifest.files_of(stated, variant)),
+        health=stated.workload.health,
+        grace_ms=stated.workload.lifecycle.stop_grace_ms,
+    )
+
+
+def _fingerprints(stored: StoredPackage) -> tuple[str, ...]:
+    """Name the keys that signed it: a revocation may name one."""
+    readings = (
+        signing.read_signature(signature.encode(), stored.manifest.encode())
+        for signature in stored.signatures
+    )
+    return tuple(sorted({one.fingerprint for one in readings if one.fault is None}))
+
+
+def _conditions(tx: ReadTx, options: Mapping[str, Json]) -> tuple[Requirement, ...]:
+    """Read the order's own conditions again: what they mean depends on what the fleet has."""
+    kept = cast("Sequence[Mapping[str, str | None]]", options.get("where", ()))
+    if not kept:
+        return ()
+    said = sayings.of_fleet(tx)
+    views = [view_of(node, None, said.get(node.name, ())) for node in nodes.ls(tx)]
+    known = known_of(view.capabilities for view in views)
+    return tuple(resolve(_condition(one), known) for one in kept)
+
+
+def _condition(kept: Mapping[str, str | None]) -> Where:
+    op = kept["op"]
+    return Where(str(kept["subject"]), None if op is None else Op(op), str(kept["value"]))
