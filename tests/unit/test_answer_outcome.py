@@ -28,7 +28,7 @@ NEVER = (
     " init=none ctl=none limit=none inode=- uid=- shared=no left=- how=- exit=- oom=-"
     " at=5000"
 )
-INSTANCE = "instance i-1 desired=running number=5 current=3 name=web package=abc"
+INSTANCE = "instance i-1 desired=running number=5 current=3 name=web package=abc supervisor=gone"
 RUN = (
     "generation i-1 3 closed=no record=whole boot=b-1 leader=alive populated=1 exit=- pid=77"
     " uid=61184 oom=0 health=unhealthy misses=4"
@@ -147,7 +147,7 @@ def test_an_unload_is_read(lines: tuple[str, ...], removed: bool, kept: str) -> 
 
 def test_a_status_is_read() -> None:
     later = RUN.replace("i-1 3", "i-1 12")
-    other = "instance i-2 desired=- number=- current=- name=- package=-"
+    other = "instance i-2 desired=- number=- current=- name=- package=- supervisor=none"
 
     found = outcome.status(_answer(*HEAD, INSTANCE, later, RUN, other, "departed i-3 7"))
 
@@ -158,6 +158,29 @@ def test_a_status_is_read() -> None:
     assert (first.number, first.current, first.desired) == (5, 3, "running")
     assert (second.number, second.current, second.desired, second.name) == (None, None, "", "")
     assert found.departed == {"i-3": 7}
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "unsupervised"),
+    [
+        pytest.param("supervisor=gone", "supervisor=gone", True, id="it died"),
+        pytest.param("supervisor=gone", "supervisor=none", True, id="it never was"),
+        pytest.param("supervisor=gone", "supervisor=unknown", True, id="it was of another boot"),
+        pytest.param("supervisor=gone", "supervisor=alive", False, id="it looks"),
+        pytest.param("leader=alive", "leader=gone", False, id="nothing runs that it could look at"),
+        pytest.param("closed=no", "closed=yes", False, id="what runs is being ended"),
+        pytest.param("current=3", "current=4", False, id="what runs is not the current one"),
+        pytest.param("current=3", "current=-", False, id="which is current is not known"),
+    ],
+)
+def test_what_runs_and_has_no_supervisor_that_lives_is_to_be_given_one(
+    old: str, new: str, unsupervised: bool
+) -> None:
+    lines = (line.replace(old, new) for line in (INSTANCE, RUN))
+
+    (instance,) = outcome.status(_answer(*HEAD, *lines)).instances
+
+    assert instance.unsupervised is unsupervised
 
 
 def test_the_launch_of_a_run_is_in_the_status_with_what_it_was_given() -> None:
