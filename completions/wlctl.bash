@@ -12,10 +12,10 @@ _wlctl() {
         last=$word
         case $word in
             --) return ;;
-            --action|--after|--against|--agent|--avoid|--capability|--count|--db|--env|--env-file|--file|--for|--generation|--grace|--host-key|--instance|--key|--kind|--known-hosts|--label|--message|--name|--node|--output|--pin|--plan|--plan-out|--policy|--port|--prefer|--principal|--project|--remove-capability|--remove-label|--sign|--signature|--since|--snapshot|--tail|--tier|--timeout|--until|--wait|--where|--why|--workload|-l|-m|-o) skip=value ;;
+            --action|--after|--against|--agent|--avoid|--capability|--count|--db|--env|--env-file|--file|--for|--generation|--grace|--host-key|--instance|--key|--kind|--known-hosts|--label|--message|--name|--node|--output|--pin|--plan|--plan-out|--policy|--port|--prefer|--principal|--project|--reason|--remove-capability|--remove-label|--sign|--signature|--signer|--since|--snapshot|--tail|--tier|--timeout|--until|--wait|--where|--why|--workload|-l|-m|-o) skip=value ;;
             -*) ;;
             *) case "$at/$word" in
-                /init|/signer|/signer/add|/signer/ls|/policy|/policy/show|/policy/check|/policy/apply|/policy/test|/approve|/package|/package/init|/package/build|/package/sign|/package/verify|/package/show|/package/ls|/doctor|/node|/node/add|/node/ls|/node/show|/node/probe|/node/measure|/node/set|/node/cordon|/node/uncordon|/node/rekey|/node/rm|/place|/ps|/logs|/start|/restart|/stop|/unload|/audit|/audit/log|/audit/verify|/audit/checkpoint|/audit/export|/ledger|/ledger/check|/ledger/backup|/ledger/migrate|/ledger/snapshot|/config|/config/show|/help|/completion) at=$at/$word ;;
+                /init|/signer|/signer/add|/signer/ls|/signer/rm|/signer/import|/signer/export|/policy|/policy/show|/policy/check|/policy/apply|/policy/test|/approve|/approvals|/revoke|/unrevoke|/revocations|/package|/package/init|/package/build|/package/sign|/package/verify|/package/show|/package/ls|/doctor|/node|/node/add|/node/ls|/node/show|/node/probe|/node/measure|/node/set|/node/cordon|/node/uncordon|/node/rekey|/node/rm|/place|/ps|/logs|/start|/restart|/stop|/unload|/audit|/audit/log|/audit/verify|/audit/checkpoint|/audit/export|/ledger|/ledger/check|/ledger/backup|/ledger/migrate|/ledger/snapshot|/config|/config/show|/help|/completion) at=$at/$word ;;
             esac ;;
         esac
     done
@@ -24,6 +24,7 @@ _wlctl() {
         case $last in
             --db) files=yes ;;
             -o|--output) COMPREPLY=($(compgen -W 'table wide json jsonl name' -- "$current")) ;;
+            --signer) files=yes ;;
             --policy) files=yes ;;
             --key) files=yes ;;
             --signature) files=yes ;;
@@ -41,15 +42,21 @@ _wlctl() {
         esac
     else
         case $at in
-            '') commands='init signer policy approve package doctor node place ps logs start restart stop unload audit ledger config help completion' choices='' files=''
+            '') commands='init signer policy approve approvals revoke unrevoke revocations package doctor node place ps logs start restart stop unload audit ledger config help completion' choices='' files=''
                 options='--version -h --help --db -o --output -m --message --yes --no-color --debug' ;;
             /init) commands='' choices='' files=''
-                options='-h --help --db -o --output -m --message --yes --no-color --debug' ;;
-            /signer) commands='add ls' choices='' files=''
+                options='--signer -h --help --db -o --output -m --message --yes --no-color --debug' ;;
+            /signer) commands='add ls rm import export' choices='' files=''
                 options='-h --help --db -o --output -m --message --yes --no-color --debug' ;;
             /signer/add) commands='' choices='' files=yes
                 options='-h --help --db -o --output -m --message --yes --no-color --debug' ;;
             /signer/ls) commands='' choices='' files=''
+                options='-h --help --db -o --output -m --message --yes --no-color --debug' ;;
+            /signer/rm) commands='' choices='' files=''
+                options='--dry-run -h --help --db -o --output -m --message --yes --no-color --debug' ;;
+            /signer/import) commands='' choices='' files=yes
+                options='-h --help --db -o --output -m --message --yes --no-color --debug' ;;
+            /signer/export) commands='' choices='' files=''
                 options='-h --help --db -o --output -m --message --yes --no-color --debug' ;;
             /policy) commands='show check apply test' choices='' files=''
                 options='-h --help --db -o --output -m --message --yes --no-color --debug' ;;
@@ -63,6 +70,14 @@ _wlctl() {
                 options='--node --action --principal --project --emulated --policy -h --help --db -o --output -m --message --yes --no-color --debug' ;;
             /approve) commands='' choices='' files=''
                 options='--key --agent --signature --text -h --help --db -o --output -m --message --yes --no-color --debug' ;;
+            /approvals) commands='' choices='' files=''
+                options='--all -h --help --db -o --output -m --message --yes --no-color --debug' ;;
+            /revoke) commands='' choices='package key artifact' files=''
+                options='--reason --no-enforce --dry-run -h --help --db -o --output -m --message --yes --no-color --debug' ;;
+            /unrevoke) commands='' choices='package key artifact' files=''
+                options='--reason -h --help --db -o --output -m --message --yes --no-color --debug' ;;
+            /revocations) commands='' choices='' files=''
+                options='-h --help --db -o --output -m --message --yes --no-color --debug' ;;
             /package) commands='init build sign verify show ls' choices='' files=''
                 options='-h --help --db -o --output -m --message --yes --no-color --debug' ;;
             /package/init) commands='' choices='' files=yes

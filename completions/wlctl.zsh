@@ -9,10 +9,10 @@ _wlctl() {
         last=$word
         case $word in
             --) return 1 ;;
-            --action|--after|--against|--agent|--avoid|--capability|--count|--db|--env|--env-file|--file|--for|--generation|--grace|--host-key|--instance|--key|--kind|--known-hosts|--label|--message|--name|--node|--output|--pin|--plan|--plan-out|--policy|--port|--prefer|--principal|--project|--remove-capability|--remove-label|--sign|--signature|--since|--snapshot|--tail|--tier|--timeout|--until|--wait|--where|--why|--workload|-l|-m|-o) skip=value ;;
+            --action|--after|--against|--agent|--avoid|--capability|--count|--db|--env|--env-file|--file|--for|--generation|--grace|--host-key|--instance|--key|--kind|--known-hosts|--label|--message|--name|--node|--output|--pin|--plan|--plan-out|--policy|--port|--prefer|--principal|--project|--reason|--remove-capability|--remove-label|--sign|--signature|--signer|--since|--snapshot|--tail|--tier|--timeout|--until|--wait|--where|--why|--workload|-l|-m|-o) skip=value ;;
             -*) ;;
             *) case "$at/$word" in
-                /init|/signer|/signer/add|/signer/ls|/policy|/policy/show|/policy/check|/policy/apply|/policy/test|/approve|/package|/package/init|/package/build|/package/sign|/package/verify|/package/show|/package/ls|/doctor|/node|/node/add|/node/ls|/node/show|/node/probe|/node/measure|/node/set|/node/cordon|/node/uncordon|/node/rekey|/node/rm|/place|/ps|/logs|/start|/restart|/stop|/unload|/audit|/audit/log|/audit/verify|/audit/checkpoint|/audit/export|/ledger|/ledger/check|/ledger/backup|/ledger/migrate|/ledger/snapshot|/config|/config/show|/help|/completion) at=$at/$word ;;
+                /init|/signer|/signer/add|/signer/ls|/signer/rm|/signer/import|/signer/export|/policy|/policy/show|/policy/check|/policy/apply|/policy/test|/approve|/approvals|/revoke|/unrevoke|/revocations|/package|/package/init|/package/build|/package/sign|/package/verify|/package/show|/package/ls|/doctor|/node|/node/add|/node/ls|/node/show|/node/probe|/node/measure|/node/set|/node/cordon|/node/uncordon|/node/rekey|/node/rm|/place|/ps|/logs|/start|/restart|/stop|/unload|/audit|/audit/log|/audit/verify|/audit/checkpoint|/audit/export|/ledger|/ledger/check|/ledger/backup|/ledger/migrate|/ledger/snapshot|/config|/config/show|/help|/completion) at=$at/$word ;;
             esac ;;
         esac
     done
@@ -24,6 +24,7 @@ _wlctl() {
         case $last in
             --db) files=yes ;;
             -o|--output) choices=(table wide json jsonl name) ;;
+            --signer) files=yes ;;
             --policy) files=yes ;;
             --key) files=yes ;;
             --signature) files=yes ;;
@@ -49,6 +50,10 @@ _wlctl() {
                 'signer:Signers: whose signatures admit a package.'
                 'policy:The policy: what is permitted, to whom, on which nodes.'
                 'approve:Approve a request that the policy deferred; it can be carried out once, within a day.'
+                'approvals:List what the policy deferred and can still be approved or carried out, the newest first.'
+                'revoke:Start nothing any more that a package, a key or a file (`artifact`, by its sha256) is in.'
+                'unrevoke:Take a revocation back, in this ledger: what it named can be started again.'
+                'revocations:List what is revoked, and why; the newest last.'
                 'package:Packages: described, built, signed, verified.'
                 'doctor:Examine ledger, keys, signers and fleet, and say what to do about what is wrong.'
                 'node:The fleet: the machines that wlctl places on.'
@@ -81,6 +86,7 @@ _wlctl() {
             ;;
         /init)
             options=(
+                '--signer:Accept what this public key signs, as yours'
                 '-h:Show this text'
                 '--help:Show this text'
                 '--db:The ledger'
@@ -97,6 +103,9 @@ _wlctl() {
             commands=(
                 'add:Accept what this key signs from now on.'
                 'ls:List the signers.'
+                'rm:Accept a signer no longer.'
+                'import:Accept the signers of an allowed_signers file: all of them, or nobody.'
+                'export:Print the signers as an allowed_signers file for `ssh-keygen -Y verify -n wlctl-package`.'
             )
             options=(
                 '-h:Show this text'
@@ -127,6 +136,50 @@ _wlctl() {
             )
             ;;
         /signer/ls)
+            options=(
+                '-h:Show this text'
+                '--help:Show this text'
+                '--db:The ledger'
+                '-o:One of table, wide, json, jsonl, name'
+                '--output:One of table, wide, json, jsonl, name'
+                '-m:Keep TEXT in the chain'
+                '--message:Keep TEXT in the chain'
+                '--yes:Answer every question with yes'
+                '--no-color:No colour'
+                '--debug:Show a traceback with an error'
+            )
+            ;;
+        /signer/rm)
+            options=(
+                '--dry-run:Only say which copies nobody would vouch for'
+                '-h:Show this text'
+                '--help:Show this text'
+                '--db:The ledger'
+                '-o:One of table, wide, json, jsonl, name'
+                '--output:One of table, wide, json, jsonl, name'
+                '-m:Keep TEXT in the chain'
+                '--message:Keep TEXT in the chain'
+                '--yes:Answer every question with yes'
+                '--no-color:No colour'
+                '--debug:Show a traceback with an error'
+            )
+            ;;
+        /signer/import)
+            files=yes
+            options=(
+                '-h:Show this text'
+                '--help:Show this text'
+                '--db:The ledger'
+                '-o:One of table, wide, json, jsonl, name'
+                '--output:One of table, wide, json, jsonl, name'
+                '-m:Keep TEXT in the chain'
+                '--message:Keep TEXT in the chain'
+                '--yes:Answer every question with yes'
+                '--no-color:No colour'
+                '--debug:Show a traceback with an error'
+            )
+            ;;
+        /signer/export)
             options=(
                 '-h:Show this text'
                 '--help:Show this text'
@@ -231,6 +284,69 @@ _wlctl() {
                 '--agent:Sign with this key of ssh-agent'
                 '--signature:Take this signature of what --text prints'
                 '--text:Print what is to be signed, and nothing else'
+                '-h:Show this text'
+                '--help:Show this text'
+                '--db:The ledger'
+                '-o:One of table, wide, json, jsonl, name'
+                '--output:One of table, wide, json, jsonl, name'
+                '-m:Keep TEXT in the chain'
+                '--message:Keep TEXT in the chain'
+                '--yes:Answer every question with yes'
+                '--no-color:No colour'
+                '--debug:Show a traceback with an error'
+            )
+            ;;
+        /approvals)
+            options=(
+                '--all:Also what was carried out, and what nobody did in time'
+                '-h:Show this text'
+                '--help:Show this text'
+                '--db:The ledger'
+                '-o:One of table, wide, json, jsonl, name'
+                '--output:One of table, wide, json, jsonl, name'
+                '-m:Keep TEXT in the chain'
+                '--message:Keep TEXT in the chain'
+                '--yes:Answer every question with yes'
+                '--no-color:No colour'
+                '--debug:Show a traceback with an error'
+            )
+            ;;
+        /revoke)
+            choices=(package key artifact)
+            options=(
+                '--reason:Why; kept in the chain'
+                '--no-enforce:Leave alone what runs; needed in this version'
+                '--dry-run:Only say which copies it would hit'
+                '-h:Show this text'
+                '--help:Show this text'
+                '--db:The ledger'
+                '-o:One of table, wide, json, jsonl, name'
+                '--output:One of table, wide, json, jsonl, name'
+                '-m:Keep TEXT in the chain'
+                '--message:Keep TEXT in the chain'
+                '--yes:Answer every question with yes'
+                '--no-color:No colour'
+                '--debug:Show a traceback with an error'
+            )
+            ;;
+        /unrevoke)
+            choices=(package key artifact)
+            options=(
+                '--reason:Why; kept in the chain'
+                '-h:Show this text'
+                '--help:Show this text'
+                '--db:The ledger'
+                '-o:One of table, wide, json, jsonl, name'
+                '--output:One of table, wide, json, jsonl, name'
+                '-m:Keep TEXT in the chain'
+                '--message:Keep TEXT in the chain'
+                '--yes:Answer every question with yes'
+                '--no-color:No colour'
+                '--debug:Show a traceback with an error'
+            )
+            ;;
+        /revocations)
+            options=(
                 '-h:Show this text'
                 '--help:Show this text'
                 '--db:The ledger'

@@ -213,6 +213,17 @@ class RevokedSigner(WlctlError):
     exit_code = ExitCode.REFUSED
 
 
+class Revoked(WlctlError):
+    """The package, or a file in it, is revoked: it is not started any more, whoever signed it.
+
+    `wlctl revocations` lists what is, and why. Take what replaces it; what was revoked by mistake
+    comes back with `wlctl unrevoke`.
+    """
+
+    code = "revoked"
+    exit_code = ExitCode.REFUSED
+
+
 class FilesUnreadable(WlctlError):
     """Reading a package or writing the store failed: permissions, a full disk, or a broken one."""
 

@@ -39,6 +39,12 @@ def _the_ledger_itself() -> None:
         sa.Column("hash", sa.Text, nullable=False),
         sa.PrimaryKeyConstraint("seq", name="pk_chain"),
     )
+    op.create_index(
+        "ix_chain_lists_told",
+        "chain",
+        ["seq"],
+        sqlite_where=sa.text("kind IN ('policy.apply', 'workload.revoke', 'workload.unrevoke')"),
+    )
     op.create_table(
         "operations",
         sa.Column("scope", sa.Text, nullable=False),
@@ -74,6 +80,8 @@ def _packages_and_signers() -> None:
         sa.Column("name", sa.Text, nullable=False),
         sa.Column("public_key", sa.Text, nullable=False),
         sa.Column("added_at_ms", sa.BigInteger, nullable=False),
+        sa.Column("valid_after_ms", sa.BigInteger),
+        sa.Column("valid_before_ms", sa.BigInteger),
         sa.PrimaryKeyConstraint("name", name="pk_signers"),
         sa.UniqueConstraint("public_key", name="uq_signers_public_key"),
     )
@@ -86,6 +94,27 @@ def _packages_and_signers() -> None:
         sa.Column("signatures", sa.Text, nullable=False),
         sa.Column("admitted_at_ms", sa.BigInteger, nullable=False),
         sa.PrimaryKeyConstraint("id", name="pk_packages"),
+    )
+    op.create_table(
+        "revocations",
+        sa.Column("seq", sa.BigInteger, autoincrement=False, nullable=False),
+        sa.Column("kind", sa.Text, nullable=False),
+        sa.Column("ref", sa.Text, nullable=False),
+        sa.Column("reason", sa.Text, nullable=False),
+        sa.Column("revoked_at_ms", sa.BigInteger, nullable=False),
+        sa.Column("withdrawn_seq", sa.BigInteger),
+        sa.PrimaryKeyConstraint("seq", name="pk_revocations"),
+        sa.ForeignKeyConstraint(["seq"], ["chain.seq"], name="fk_revocations_seq_chain"),
+        sa.ForeignKeyConstraint(
+            ["withdrawn_seq"], ["chain.seq"], name="fk_revocations_withdrawn_seq_chain"
+        ),
+    )
+    op.create_index(
+        "ix_revocations_current",
+        "revocations",
+        ["kind", "ref"],
+        unique=True,
+        sqlite_where=sa.text("withdrawn_seq IS NULL"),
     )
 
 
@@ -141,6 +170,10 @@ def _the_fleet() -> None:
         sa.Column("added_at_ms", sa.BigInteger, nullable=False),
         sa.Column("seen_at_ms", sa.BigInteger),
         sa.Column("rekeyed_at_ms", sa.BigInteger),
+        sa.Column("enforced", sa.Boolean, nullable=False),
+        sa.Column("enforced_at_ms", sa.BigInteger),
+        sa.Column("enforcement_sha256", sa.Text),
+        sa.Column("projects", sa.Text, nullable=False),
         sa.Column("removed", sa.Boolean, nullable=False),
         sa.PrimaryKeyConstraint("name", name="pk_nodes"),
     )

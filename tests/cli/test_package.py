@@ -52,8 +52,16 @@ def test_each_command_answers_in_json_under_its_schema(ready: Program) -> None:
         ("package", "ls"): "wlctl.packages/1",
         ("signer", "add", "me", "key.pub"): "wlctl.signer/1",
         ("signer", "ls"): "wlctl.signers/1",
+        ("signer", "export"): "wlctl.signer-export/1",
+        ("revoke", "key", "me", "--reason", "x", "--no-enforce"): "wlctl.revocation/1",
+        ("revocations",): "wlctl.revocations/1",
+        ("unrevoke", "key", "me", "--reason", "x"): "wlctl.unrevocation/1",
+        ("approvals",): "wlctl.approvals/1",
+        ("signer", "import", "allowed"): "wlctl.signer-import/1",
+        ("signer", "rm", "me"): "wlctl.signer-rm/1",
     }
 
+    (ready.directory / "allowed").write_text(ok(ready.run("signer", "export")))
     found = {words: said(ready.run(*words, "-o", "json"))["schema"] for words in answers}
 
     assert found == answers
@@ -119,6 +127,12 @@ def test_nothing_in_a_package_reaches_the_terminal_as_it_is(ready: Program) -> N
         pytest.param(["signer", "add", "me", "hello"], 2, "unusable-key", id="no file"),
         pytest.param(["signer", "add", "you", "key"], 2, "unusable-key", id="a private key"),
         pytest.param(["signer", "add", "you", "key.pub"], 4, "signer-conflict", id="a key in use"),
+        pytest.param(["signer", "rm", "you"], 2, "unknown-name", id="nobody to remove"),
+        pytest.param(["signer", "import", "key"], 2, "invalid-file", id="no list of signers"),
+        pytest.param(["revoke", "key", "me", "--reason", "x"], 2, "usage", id="not enforced"),
+        pytest.param(["revoke", "all", "x", "--reason", "x"], 2, "usage", id="no kind"),
+        pytest.param(["unrevoke", "key", "me", "--reason", "x"], 2, "unknown-name", id="as it was"),
+        pytest.param(["init", "--signer", "key"], 2, "unusable-key", id="a private key to accept"),
         pytest.param(["package", "build", "/proc/1"], 2, "invalid-file", id="a strange place"),
     ],
 )

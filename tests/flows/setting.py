@@ -1,8 +1,11 @@
 """The runtime of the flows' tests: the real one, with a clock and a world that tests decide."""
 
+import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from copy import deepcopy
+from dataclasses import dataclass, field, replace
+from functools import cached_property
 from pathlib import Path
 
 from tests.world import FakeSession, World
@@ -12,12 +15,15 @@ from wlctl.flows.ending import Ending, stop, unload
 from wlctl.flows.nodes import add
 from wlctl.flows.place import Report, place
 from wlctl.flows.runtime import Runtime
-from wlctl.ledger import attempts, chain, instances, nodes
+from wlctl.ledger import attempts, chain, instances, nodes, operations
 from wlctl.ledger.attempts import Attempt
 from wlctl.ledger.instances import Step
+from wlctl.ledger.opening import open_ledger
+from wlctl.ledger.store import Ledger, WriteTx
 from wlctl.ledger.verify import Broken, Verified, verify
 from wlctl.model.event import Author, Event
 from wlctl.model.fleet import Hold
+from wlctl.model.ids import InstanceId
 from wlctl.model.instance import Instance
 from wlctl.model.node import Address, Node, Tier, TransportKind
 from wlctl.model.package import fingerprint
@@ -36,6 +42,26 @@ class TestRuntime(Runtime):
         super().__init__(settings, Author("tester@controller", command="wlctl test"))
         self._world = world
         self._clock = clock
+
+    @cached_property
+    def ledger(self) -> Ledger:
+        """The ledger; the world hears of every commit, as it does of every step on a node."""
+        opened = open_ledger(
+            self.home.ledger,
+            now_ms=self.now_ms(),
+            author=self.author,
+            busy_timeout_s=self.settings.busy_timeout_s,
+        )
+        plain = opened.write
+
+        @contextmanager
+        def write(now_ms: int, author: Author) -> Iterator[WriteTx]:
+            with plain(now_ms, author) as tx:
+                yield tx
+            self._world.hook("commit", "after")
+
+        opened.write = write  # type: ignore[method-assign] # to be heard is all it adds
+        return opened
 
     def now_ms(self) -> int:
         return next(self._clock)
@@ -64,6 +90,7 @@ class Setting:
     clock: Iterator[int]
     package: Path = Path()
     key: Path = Path()
+    reports: list[Report] = field(default_factory=list)
 
     @contextmanager
     def runtime(self) -> Iterator[TestRuntime]:
@@ -84,7 +111,14 @@ class Setting:
 
     def place(self, **options: object) -> Report:
         with self.runtime() as rt:
-            return place(rt, Order(package=self.package, **options))  # type: ignore[arg-type]
+            report = place(rt, Order(package=self.package, **options))  # type: ignore[arg-type]
+        self.reports.append(report)
+        return report
+
+    @property
+    def last(self) -> Report:
+        """What `place` did last."""
+        return self.reports[-1]
 
     def stop(self, word: str) -> Ending:
         with self.runtime() as rt:
@@ -99,6 +133,21 @@ class Setting:
             found = instances.last_of(tx, name)
             assert found is not None, f"there never was a {name}"
             return found
+
+    def open_operations(self) -> list[str]:
+        """List what is under way, or was left in the middle."""
+        with self.runtime() as rt, rt.ledger.read() as tx:
+            return [holder.operation.verb for holder in operations.holders(tx)]
+
+    def alive(self) -> list[tuple[str, InstanceId]]:
+        """List every process there is, on whichever machine."""
+        return [(name, one) for name, node in self.world.nodes.items() for one in node.alive]
+
+    def copy(self, directory: Path) -> "Setting":
+        """Make another one that is the same by now, machines and all."""
+        home = directory / "home"
+        shutil.copytree(self.home, home)
+        return replace(self, home=home, world=deepcopy(self.world))
 
     def holds(self) -> tuple[Hold, ...]:
         with self.runtime() as rt, rt.ledger.read() as tx:

@@ -26,6 +26,7 @@ from wlctl.errors import (
     WlctlError,
 )
 from wlctl.flows import packages, signers
+from wlctl.flows import stored as listing
 from wlctl.flows.packages import Admitted
 from wlctl.flows.signing import KeyChoice
 from wlctl.model.package import Signer
@@ -249,7 +250,7 @@ def test_admitting_again_records_the_new_signature(setting: Setting) -> None:
 
     assert second.package_id == first.package_id
     with setting.runtime() as rt:
-        [listed] = packages.ls(rt)
+        [listed] = listing.ls(rt)
     assert listed.signers == ("bob", "me")
 
 

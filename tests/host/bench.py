@@ -154,6 +154,10 @@ class Bench:
         """A request for `work`, whose files are put into the node's store."""
         for data in {*work.files.values()}:
             self.put(data)
+        return self.asked(**{"package": PACKAGE, "sheet": self.put(work.sheet), **changes})
+
+    def asked(self, **changes: object) -> PlaceRequest:
+        """A request with its usual fields, for what is in the node's store."""
         usual = PlaceRequest(
             installation=INSTALLATION,
             instance=InstanceId(f"i-{os.urandom(6).hex()}"),
@@ -164,7 +168,7 @@ class Bench:
             generation=1,
             fence=1,
             package=PACKAGE,
-            sheet=self.put(work.sheet),
+            sheet=64 * "0",
             deadline_ms=self.facts.uptime_ms + 600_000,
         )
         request = replace(usual, **changes)  # type: ignore[arg-type]  # fields of PlaceRequest
@@ -177,6 +181,10 @@ class Bench:
             done = self.unload(request, 99, generation=0)
             assert isinstance(done, Unloaded), done
             assert done.removed, done
+        self._asked = []
+
+    def asked_nothing(self) -> None:
+        """Forget what was asked: it was refused, and so must not be there to be unloaded."""
         self._asked = []
 
     def place(self, request: PlaceRequest) -> Launched:
@@ -267,7 +275,7 @@ def running(node: SshdNode) -> list[str]:
 
 def _is_ours(command: str) -> bool:
     """Whether this is the shell of an action that has answered and is about to exit."""
-    return command == "" or "sh -s " in command
+    return command == "" or "sh -s " in command or "doorkeeper wlctl-action " in command
 
 
 def _shells(node: SshdNode) -> list[str]:

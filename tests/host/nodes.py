@@ -36,6 +36,11 @@ Defaults use_pty
 _BOOT = r"""
 dir=$1 shell=$2 host=$3
 hostname "$host"
+if [ -d "$dir/etc" ]; then
+	mount --bind /etc "$dir/shared_etc"
+	[ -e "$dir/etc/passwd" ] || ln -s "$dir"/shared_etc/* "$dir/etc/"
+	mount --bind "$dir/etc" /etc
+fi
 umount -l /sys/fs/cgroup
 mount -t cgroup2 cgroup2 /sys/fs/cgroup
 if [ -e "$dir/delegate" ]; then
@@ -217,6 +222,7 @@ def sshd_nodes(
     delegate: bool = True,
     own_boot_id: bool | None = None,
     state_options: str = "",
+    own_etc: bool = False,
 ) -> Iterator[list[SshdNode]]:
     """Make `count` nodes; everything of them is gone afterwards, whatever happens.
 
@@ -228,6 +234,7 @@ def sshd_nodes(
             namespaces there, because something of `/proc` is covered, as in many containers; so by
             default a plain user's node has this machine's.
         state_options: Put the state directory on a tmpfs mounted so, e.g. `size=64k`.
+        own_etc: What is made in `/etc` there is in `etc` of its directory, and nowhere else.
     """
     covered = login != "plain" if own_boot_id is None else own_boot_id
     base = Path(tempfile.mkdtemp(prefix="wlctl-nodes-", dir="/var/tmp"))
@@ -243,6 +250,7 @@ def sshd_nodes(
                     delegate=delegate,
                     own_boot_id=covered,
                     state_options=state_options,
+                    own_etc=own_etc,
                 )
             )
             made[-1].boot()
@@ -272,9 +280,10 @@ def _lay_out(
     delegate: bool,
     own_boot_id: bool,
     state_options: str,
+    own_etc: bool,
 ) -> SshdNode:
     directory = base / f"n{index}"
-    for name in ("varlib", "root", "home"):
+    for name in ("varlib", "root", "home", *(("etc", "shared_etc") if own_etc else ())):
         (directory / name).mkdir(parents=True)
     directory.chmod(0o755)
     (directory / "root").chmod(0o700)

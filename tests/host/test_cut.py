@@ -71,7 +71,7 @@ def _place_params(request: PlaceRequest) -> tuple[tuple[str, str], ...]:
 def _begin(bench: Bench, action: str) -> tuple[SshChannel, str]:
     """Bring an action to the point where it waits for its request."""
     mark = nonce()
-    channel = bench.session._way.open(mark)
+    channel = bench.session._way.open(mark, texts.text(action))
     assert isinstance(channel, SshChannel)
     channel.send(texts.text(action), 5.0)
     seen = b""
@@ -202,8 +202,8 @@ class _Scissors:
         self._bench = bench
         self._left = let_through
 
-    def open(self, mark: str) -> "_Scissors":
-        self._channel = self._bench.session._way.open(mark)
+    def open(self, mark: str, text: bytes) -> "_Scissors":
+        self._channel = self._bench.session._way.open(mark, text)
         self._mark = mark
         self._ready = False
         return self

@@ -8,10 +8,19 @@ from pathlib import Path
 
 import pytest
 
-from tests.host.bench import Bench, Work, running, script, wait_until
+from tests.host.bench import INSTALLATION, Bench, Work, running, script, wait_until
 from wlctl.lifecycle.proof import judge
-from wlctl.model.actions import GenerationStatus, Launched, PlaceRequest
-from wlctl.model.generation import Proven
+from wlctl.model.actions import (
+    GenerationStatus,
+    InstanceStatus,
+    Launched,
+    Placed,
+    PlaceRequest,
+    Refused,
+)
+from wlctl.model.generation import Liveliness, Proven
+from wlctl.model.ids import InstallationId, InstanceId
+from wlctl.model.upkeep import Supervised
 
 SOME = [("dash", "root"), ("bash", "sudo"), ("busybox", "plain")]
 ROOTS = [("dash", "root"), ("bash", "sudo"), ("busybox", "root")]
@@ -158,18 +167,79 @@ def test_a_workload_that_ends_takes_its_supervisor_with_it(bench: Bench) -> None
     wait_until(lambda: running(bench.node) == [], "the end of its supervisor")
 
 
-@pytest.mark.kinds(ONE)
-def test_a_supervisor_that_dies_takes_nothing_with_it(bench: Bench) -> None:
+@pytest.mark.kinds(SOME)
+def test_a_supervisor_that_dies_takes_nothing_with_it_and_is_started_again(bench: Bench) -> None:
     request = bench.run(BY_FILE)
     await_health(bench, request, "healthy")
+    assert not standing(bench, request).unsupervised
 
+    kill_supervisors(bench)
+
+    assert [text for text in running(bench.node) if "sleep 1000" in text]
+    alone = standing(bench, request)
+    assert (alone.supervisor, alone.unsupervised) == (Liveliness.GONE, True)
+    assert supervise(bench, request).started == (request.instance,)
+    wait_until(lambda: not standing(bench, request).unsupervised, "another supervisor")
+    (bench.instance_dir(request) / "g1/data/well").unlink()
+    await_health(bench, request, "unhealthy")
+    assert supervise(bench, request) == Supervised(bench.facts.node_id, (), ())
+    assert len(supervisors(bench)) == 1
+    proven_gone(bench, request)
+
+
+def kill_supervisors(bench: Bench) -> None:
     for pid in supervisors(bench):
         with contextlib.suppress(ProcessLookupError):
             os.kill(pid, signal.SIGKILL)
+    wait_until(lambda: supervisors(bench) == [], "their end")
 
-    wait_until(lambda: supervisors(bench) == [], "its end")
-    assert [text for text in running(bench.node) if "sleep 1000" in text]
-    proven_gone(bench, request)
+
+def standing(bench: Bench, request: PlaceRequest) -> InstanceStatus:
+    status = bench.status(request)
+    assert status is not None
+    return status
+
+
+def supervise(bench: Bench, *requests: PlaceRequest) -> Supervised:
+    asked = [request.instance for request in requests]
+    done = bench.session.supervise(INSTALLATION, asked)
+    assert isinstance(done, Supervised), done
+    return done
+
+
+@pytest.mark.kinds(ONE)
+def test_only_what_runs_is_given_a_supervisor(bench: Bench) -> None:
+    runs, ended, stopped = (
+        bench.run(script(text)) for text in ("exec sleep 1000", "exit 0", "sleep 9")
+    )
+    never = bench.request(script("exec sleep 1000"), start=False)
+    assert isinstance(bench.session.place(never), Placed)
+    bench.stop(stopped)
+    wait_until(lambda: seen(bench, ended).exit_status == 0, "its end")
+    kill_supervisors(bench)
+
+    done = supervise(
+        bench, ended, runs, stopped, never, replace(never, instance=InstanceId("other"))
+    )
+
+    assert done.started == (runs.instance,)
+    assert done.failed == ()
+
+
+@pytest.mark.kinds(ONE)
+def test_a_supervisor_that_has_nowhere_to_be_is_said_to_have_failed(bench: Bench) -> None:
+    request = bench.run(BY_FILE)
+    await_health(bench, request, "healthy")
+    kill_supervisors(bench)
+    (bench.instance_dir(request) / "sup.sh").unlink()
+    (bench.instance_dir(request) / "sup.sh").mkdir()
+
+    done = supervise(bench, request)
+
+    (bench.instance_dir(request) / "sup.sh").rmdir()
+    assert (done.started, done.failed) == ((), (request.instance,))
+    assert isinstance(bench.session.supervise(InstallationId("../up"), []), Refused)
+    assert isinstance(bench.session.supervise(INSTALLATION, [InstanceId("../up")]), Refused)
 
 
 @pytest.mark.kinds(ONE)
@@ -187,21 +257,29 @@ def test_a_process_beside_the_supervisor_is_ended_and_part_of_the_proof(bench: B
     assert os.waitpid(pid, 0)[1] == signal.SIGKILL
 
 
+FLOOD = """head -c 9000000 /dev/zero | tr '\\0' x
+until [ -e "$WLCTL_DATA_DIR/go" ]; do sleep 0.1; done
+echo later; exec sleep 1000"""
+
+
+@pytest.mark.parametrize(
+    "work",
+    [
+        pytest.param(checked("exec", "check", FLOOD, check="true"), id="of what is looked at"),
+        pytest.param(script(FLOOD), id="of what says nothing of its health"),
+    ],
+)
 @pytest.mark.kinds(ONE)
-def test_output_is_copied_and_cut_at_its_bound(bench: Bench) -> None:
-    flood = checked(
-        "exec",
-        "check",
-        "head -c 9000000 /dev/zero | tr '\\0' x; echo; sleep 12; echo later; exec sleep 1000",
-        check="true",
-    )
-    request = bench.run(flood)
+def test_output_is_copied_and_cut_at_its_bound(bench: Bench, work: Work) -> None:
+    request = bench.run(work)
     output = bench.instance_dir(request) / "g1/out"
     wait_until(lambda: _size(output) > 8_388_608, "the flood")
 
     wait_until(lambda: _size(output) < 1000, "the cut")
 
     assert _size(output.with_name("out.1")) > 8_388_608
+    (bench.instance_dir(request) / "g1/data/go").touch()
+    assert bench.await_log(request, "later") == "later\n", "it writes on where it was cut"
     proven_gone(bench, request)
 
 

@@ -49,7 +49,7 @@ def test_an_address_without_ssh_is_this_machine() -> None:
 
 def test_a_shell_that_is_not_there_is_said() -> None:
     with pytest.raises(ShellFailed, match="no-such-shell"):
-        LocalTransport(shell=("no-such-shell",)).open(nonce())
+        LocalTransport(shell=("no-such-shell",)).open(nonce(), b"")
 
 
 def _program(tmp_path: Path, text: str) -> LocalTransport:
@@ -115,7 +115,7 @@ def test_a_daemon_that_keeps_the_pipes_open_does_not_hold_up_the_answer(tmp_path
 
 
 def test_ctrl_c_at_the_terminal_does_not_reach_an_action(tmp_path: Path) -> None:
-    channel = _program(tmp_path, 'ps -o sid= -p $$; echo "ready $2"; sleep 0.1').open(nonce())
+    channel = _program(tmp_path, 'ps -o sid= -p $$; echo "ready $2"; sleep 0.1').open(nonce(), b"")
 
     session_id = int(channel.receive(5.0).split()[0])
     channel.close()
@@ -128,7 +128,7 @@ def test_an_action_learns_nothing_of_the_caller_s_environment(
 ) -> None:
     monkeypatch.setenv("BASH_ENV", "/tmp/evil")
     monkeypatch.setenv("LD_PRELOAD", "")
-    channel = _program(tmp_path, "env; sleep 0.1").open(nonce())
+    channel = _program(tmp_path, "env; sleep 0.1").open(nonce(), b"")
 
     names = {line.partition(b"=")[0] for line in channel.receive(5.0).splitlines()}
     channel.close()

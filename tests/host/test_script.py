@@ -15,6 +15,8 @@ SHELLS = [("dash",), ("bash",), ("busybox", "ash")]
 
 PARTS = Path(script.__file__).parent / "actions"
 
+ALL = (*script.ACTIONS, *script.ADMINISTRATIVE)
+
 NOT_ASKED = (
     "SC2329",  # a shared part has functions that one of its actions does not call
     "SC2317",  # and code that one does not reach
@@ -29,7 +31,7 @@ def _shellcheck() -> str:
     return str(beside) if beside.exists() else shutil.which("shellcheck") or "shellcheck"
 
 
-@pytest.mark.parametrize("action", script.ACTIONS)
+@pytest.mark.parametrize("action", ALL)
 def test_shellcheck_finds_nothing_in(action: str, tmp_path: Path) -> None:
     whole = tmp_path / f"{action}.sh"
     whole.write_bytes(script.text(action))
@@ -45,9 +47,17 @@ def test_shellcheck_finds_nothing_in_what_stays_on_the_node(program: str, tmp_pa
     _check(whole)
 
 
+def test_shellcheck_finds_nothing_in_the_doorkeeper(tmp_path: Path) -> None:
+    whole = tmp_path / "doorkeeper.sh"
+    whole.write_text(script.doorkeeper(), encoding="ascii")
+
+    _check(whole)
+
+
 def test_every_part_travels_with_some_action() -> None:
-    travelling = b"".join(script.text(action) for action in script.ACTIONS)
+    travelling = b"".join(script.text(action) for action in ALL)
     travelling += "".join(script.carried(name) for name in script.CARRIED).encode()
+    travelling += script.doorkeeper().encode()
 
     for part in PARTS.glob("*.sh"):
         assert part.read_bytes().rstrip(b"\n") in travelling, part.name
@@ -60,7 +70,7 @@ def _check(path: Path) -> None:
 
 
 @pytest.mark.parametrize("shell", SHELLS, ids=lambda argv: argv[0])
-@pytest.mark.parametrize("action", script.ACTIONS)
+@pytest.mark.parametrize("action", ALL)
 def test_every_shell_can_parse(action: str, shell: tuple[str, ...]) -> None:
     done = subprocess.run(
         [*shell, "-n"], input=script.text(action), capture_output=True, check=False

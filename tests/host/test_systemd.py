@@ -1,14 +1,24 @@
 """Where systemd has the cgroup tree: one delegated unit, ours to lay out and never to stop."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 import pytest
 
 from tests.host.bench import Bench, script, wait_until
 from tests.host.systemd import SystemdNode, container
 from wlctl.lifecycle.proof import judge
-from wlctl.model.actions import Cleaned, Launched, RefusalCode, Refused
+from wlctl.model.actions import (
+    Cleaned,
+    GenerationStatus,
+    InstanceStatus,
+    Launched,
+    PlaceRequest,
+    RefusalCode,
+    Refused,
+)
 from wlctl.model.generation import CgroupEnd, Containment, Liveliness, Proven, Unproven
+from wlctl.model.upkeep import Supervised
 
 pytestmark = [pytest.mark.root, pytest.mark.sshd, pytest.mark.timeout(900)]
 
@@ -203,3 +213,46 @@ def test_a_plain_users_failed_start_leaves_nothing(as_worker: Bench) -> None:
     wait_until(lambda: as_worker.status(request).generations[0].exit_status == 3, "its end")  # type: ignore[union-attr]  # it is there
 
     assert isinstance(as_worker.prove(request), Proven)
+
+
+@pytest.mark.parametrize("login", ["root", "worker"])
+def test_health_is_looked_at_and_a_supervisor_that_died_is_started_again(
+    login: str, request: pytest.FixtureRequest
+) -> None:
+    bench: Bench = request.getfixturevalue(f"as_{login}")
+    node = _node(bench)
+    work = script('touch "$WLCTL_DATA_DIR/well"; exec sleep 1000')
+    check = b'#!/bin/sh\nid -u; cat /proc/self/cgroup; test -e "$WLCTL_DATA_DIR/well"\n'
+    asked = bench.run(
+        replace(
+            work,
+            files={**work.files, "check": check},
+            more=("health_kind exec", "health_target check", "health_interval_ms 50"),
+        )
+    )
+    wait_until(lambda: _generation(bench, asked).health == "healthy", "it to be healthy")
+    below = f"{node.unit().removeprefix('/sys/fs/cgroup')}/inst-test/{asked.instance}"
+    state = "/var/lib/wlctl" if login == "root" else "/home/worker/.local/state/wlctl"
+    directory = f"{state}/inst-test/instances/{asked.instance}/g1"
+    assert f"{below}/limit/g1/hook" in node.sh(f"cat {directory}/health.out")
+
+    node.sh(f"kill -9 $(cat /sys/fs/cgroup{below}/ctl/sup/cgroup.procs)")
+    wait_until(lambda: _standing(bench, asked).unsupervised, "its end")
+    done = bench.session.supervise(asked.installation, [asked.instance])
+    node.sh(f"rm {directory}/data/well")
+
+    assert isinstance(done, Supervised)
+    assert done.started == (asked.instance,)
+    wait_until(lambda: _generation(bench, asked).health == "unhealthy", "it to be unhealthy")
+    (readings,) = bench.stop(asked).readings
+    assert isinstance(judge(readings), Proven)
+
+
+def _standing(bench: Bench, request: PlaceRequest) -> InstanceStatus:
+    status = bench.status(request)
+    assert status is not None
+    return status
+
+
+def _generation(bench: Bench, request: PlaceRequest) -> GenerationStatus:
+    return _standing(bench, request).generations[-1]

@@ -47,7 +47,7 @@ class ScriptedChannel:
         self.sent: list[bytes] = []
         self.closed = False
 
-    def open(self, nonce: str) -> "ScriptedChannel":
+    def open(self, nonce: str, _text: bytes) -> "ScriptedChannel":
         assert nonce == NONCE
         return self
 

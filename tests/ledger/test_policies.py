@@ -84,6 +84,7 @@ def test_a_lost_policy_is_seen_when_an_older_one_is_left(ledger: Ledger, path: P
 
     tamper(path, "DELETE FROM policies WHERE text = 'two'")
 
+    assert isinstance(in_force(path), Unreadable), "the one before it is not in force again"
     with opened(path) as again:
         assert isinstance(verify(again), Broken)
 

@@ -1,11 +1,14 @@
 """Signers: one key, one name, one event."""
 
+from dataclasses import replace
+
 import pytest
 
 from tests.ledger.made import AUTHOR, NOW_MS
-from wlctl.errors import SignerConflict
+from wlctl.errors import SignerConflict, UnknownName
 from wlctl.ledger import chain, signers
 from wlctl.ledger.store import Ledger
+from wlctl.ledger.verify import Verified, verify
 from wlctl.model.package import Signer
 
 ANN = Signer("ann", "ssh-ed25519 AAAA", NOW_MS)
@@ -70,3 +73,51 @@ def test_signers_are_listed_by_name(ledger: Ledger) -> None:
 
     with ledger.read() as tx:
         assert [signer.name for signer in signers.ls(tx)] == ["ann", "bob", "cat"]
+
+
+def test_a_signer_is_accepted_within_its_time_by_the_second() -> None:
+    signer = replace(ANN, valid_after_ms=5000, valid_before_ms=7000)
+
+    valid = [now_ms for now_ms in range(4000, 9001, 250) if signer.is_valid_at(now_ms)]
+    assert valid == list(range(5000, 8000, 250))
+    assert replace(ANN, valid_after_ms=5000).is_valid_at(10**15)
+    assert replace(ANN, valid_before_ms=5000).is_valid_at(0)
+
+
+def test_the_time_of_a_signer_is_kept_and_told(ledger: Ledger) -> None:
+    for_a_while = replace(ANN, valid_after_ms=1000, valid_before_ms=2000)
+    times = {"valid_after_ms": 1000, "valid_before_ms": 2000}
+    with ledger.write(NOW_MS, AUTHOR) as tx:
+        signers.add(tx, "ann", ANN.public_key, **times)
+        assert not signers.add(tx, "ann", ANN.public_key, **times)
+        assert signers.get(tx, "ann") == for_a_while
+        [event] = chain.events(tx, kind="signer.add")
+        with pytest.raises(SignerConflict, match="from or until another moment"):
+            signers.add(tx, "ann", ANN.public_key)
+
+    assert {key: event.payload[key] for key in times} == times
+
+
+def test_a_removed_signer_is_gone_and_the_chain_keeps_that_it_was(ledger: Ledger) -> None:
+    add(ledger)
+    with ledger.write(NOW_MS + 1, AUTHOR) as tx:
+        assert signers.rm(tx, "ann") == ANN
+
+    with ledger.read() as tx:
+        assert signers.ls(tx) == []
+        [event] = chain.events(tx, kind="signer.rm")
+    assert (event.payload["signer"], event.payload["fingerprint"]) == ("ann", ANN.fingerprint)
+    assert isinstance(verify(ledger), Verified)
+    with ledger.write(NOW_MS + 2, AUTHOR) as tx, pytest.raises(UnknownName, match="no signer ann"):
+        signers.rm(tx, "ann")
+
+
+def test_a_removed_signer_can_come_back_with_another_key(ledger: Ledger) -> None:
+    add(ledger)
+    with ledger.write(NOW_MS + 1, AUTHOR) as tx:
+        signers.rm(tx, "ann")
+    add(ledger, key="BBBB")
+
+    with ledger.read() as tx:
+        assert [signer.public_key for signer in signers.ls(tx)] == ["ssh-ed25519 BBBB"]
+    assert isinstance(verify(ledger), Verified)

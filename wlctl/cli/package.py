@@ -11,8 +11,10 @@ from wlctl.cli.command import App
 from wlctl.cli.options import Session, session_of
 from wlctl.errors import UsageError
 from wlctl.flows import packages as flow
-from wlctl.flows.packages import Listed, Shown
+from wlctl.flows import stored
+from wlctl.flows.packages import Shown
 from wlctl.flows.signing import KeyChoice
+from wlctl.flows.stored import Listed
 from wlctl.model.event import Json, rfc3339
 from wlctl.model.package import Manifest
 
@@ -168,7 +170,7 @@ def ls(ctx: typer.Context) -> None:
             lambda it: times.ago(it.package.admitted_at_ms, now_ms),
         ),
     ]
-    render.rows(session, "wlctl.packages/1", columns, flow.ls(session.runtime))
+    render.rows(session, "wlctl.packages/1", columns, stored.ls(session.runtime))
 
 
 def key_choice(session: Session, file: Path | None, agent: str, option: str) -> KeyChoice | None:

@@ -1,8 +1,11 @@
-"""Does an approval count? Judged when it is given, and once more when it is used."""
+"""Approvals: which there are, and whether one counts, when it is given and when it is used."""
+
+from collections.abc import Collection
 
 from wlctl import signing
+from wlctl.flows.runtime import Runtime
 from wlctl.ledger import approvals
-from wlctl.ledger.approvals import Approval
+from wlctl.ledger.approvals import Approval, Standing
 from wlctl.model.package import fingerprint
 from wlctl.model.policy import Approver, Policy
 
@@ -10,11 +13,25 @@ NAMESPACE = "wlctl-approval"
 """What the signature is for: one that was made for a package approves nothing."""
 
 
-def judge(policy: Policy, approval: Approval, armored: str, now_ms: int) -> Approver | str:
+def ls(rt: Runtime, *, everything: bool = False) -> list[tuple[Approval, Standing]]:
+    """List what was deferred and can still be carried out, the newest first.
+
+    Args:
+        everything: What was carried out or has expired, too.
+    """
+    now_ms = rt.now_ms()
+    with rt.ledger.read() as tx:
+        found = [(one, one.standing(now_ms)) for one in approvals.ls(tx, rt.ledger.installation)]
+    return [pair for pair in found if everything or pair[1] in {Standing.OPEN, Standing.APPROVED}]
+
+
+def judge(
+    policy: Policy, revoked: Collection[str], approval: Approval, armored: str, now_ms: int
+) -> Approver | str:
     """Say who approves with a signature, or why it does not count.
 
-    It must be of this very request, by an approver of the policy in force whose login and key are
-    not those of who asked, in time, and not used before.
+    It must be of this very request, by an approver of the policy in force whose key is not revoked
+    and whose login and key are not those of who asked, in time, and not used before.
     """
     if approval.spent_at_ms is not None:
         return "it was used already"
@@ -26,6 +43,8 @@ def judge(policy: Policy, approval: Approval, armored: str, now_ms: int) -> Appr
     reading = signing.read_signature(armored.encode(), approval.text.encode(), NAMESPACE)
     if reading.fault is not None:
         return f"the signature does not fit: {reading.fault}"
+    if reading.fingerprint in revoked:
+        return f"{reading.fingerprint} is revoked"
     for approver in policy.approvers:
         if fingerprint(approver.key) == reading.fingerprint:
             if approver.principal == approval.principal:

@@ -7,12 +7,14 @@ is asked to settle it first; what cannot be settled ends the dispatch and holds 
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
+from io import BytesIO
 
 from wlctl.errors import (
     ForeignNode,
     GateDenied,
     Indeterminate,
     Interrupted,
+    Overtaken,
     Unreachable,
     WlctlError,
 )
@@ -198,6 +200,8 @@ def _try(rt: Runtime, intent: Intent, go_on: Callable[[], bool]) -> _Tried:
         return _Tried(_ended(attempt, Outcome.INDETERMINATE, failure))
     except (Unreachable, ForeignNode, Interrupted) as failure:
         return _Tried(_ended(attempt, Outcome.UNREACHABLE, failure))
+    except Overtaken:
+        raise
     except WlctlError as failure:  # of this side, before the mutation: a file left the store
         return _Tried(_ended(attempt, Outcome.UNREACHABLE, failure), failure=failure)
     if isinstance(answer, Refused):
@@ -223,27 +227,38 @@ def _denied_emulated(rt: Runtime, intent: Intent) -> Attempt | None:
 def _send(rt: Runtime, intent: Intent, go_on: Callable[[], bool]) -> Placed | Launched | Refused:
     """Bring the files that the node lacks, then place; all over one connection."""
     admitted = intent.wanted.admitted
+    manifest = admitted.manifest.text.encode()
     sizes = {f.sha256: f.size_bytes for f in admitted.variant(intent.instance.variant).files}
+    sizes[admitted.package_id] = len(manifest)
     with rt.connect(intent.node.address) as session:
-        _check_going(go_on)
+        _check_ours(rt, intent, go_on)
         offered = session.offer(tuple(sizes))
         if isinstance(offered, Refused):
             return offered
         check_identity(intent.node, offered.node_id)
         for sha256 in offered.missing:
-            _check_going(go_on)
-            with admitted.store.open(sha256) as file:
+            _check_ours(rt, intent, go_on)
+            stored = sha256 != admitted.package_id
+            with admitted.store.open(sha256) if stored else BytesIO(manifest) as file:
                 taken = session.receive(sha256, sizes[sha256], file)
             if isinstance(taken, Refused):
                 return taken
-        _check_going(go_on)
+        _check_ours(rt, intent, go_on)
         deadline_ms = offered.uptime_ms + REQUEST_VALID_MS
         return session.place(request_for(rt, intent, deadline_ms=deadline_ms))
 
 
-def _check_going(go_on: Callable[[], bool]) -> None:
+def _check_ours(rt: Runtime, intent: Intent, go_on: Callable[[], bool]) -> None:
+    """Make sure, before each step, that it is still for us to do.
+
+    Raises:
+        Interrupted: Whoever asked for it wants nothing more begun.
+        Overtaken: This process slept, and another one has taken over: it sends nothing more.
+    """
     if not go_on():
         raise Interrupted("it was called off before anything of it was sent")
+    with rt.ledger.read() as tx:
+        operations.check(tx, intent.operation)
 
 
 def _ended(attempt: Attempt, outcome: Outcome, failure: WlctlError) -> Attempt:

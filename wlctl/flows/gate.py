@@ -13,7 +13,7 @@ from wlctl.flows import approvals as judging
 from wlctl.flows.runtime import Runtime
 from wlctl.gate import file
 from wlctl.gate.judge import APPROVED, judge
-from wlctl.ledger import approvals, chain, policies
+from wlctl.ledger import approvals, chain, policies, revocations
 from wlctl.ledger.approvals import Approval
 from wlctl.ledger.store import ReadTx, WriteTx
 from wlctl.model.event import Json
@@ -30,9 +30,6 @@ from wlctl.model.policy import (
     Work,
 )
 
-NOTHING_REVOKED: frozenset[str] = frozenset()
-"""What is revoked, until there are revocations: the step is there, and its list is empty."""
-
 NodeGate = Callable[[Node], Verdict]
 
 
@@ -47,12 +44,18 @@ def policy_of(tx: ReadTx) -> Policy | Unreadable:
         return Unreadable(failure.message)
 
 
+def revoked_of(tx: ReadTx) -> frozenset[str] | Unreadable:
+    """Read whatever is revoked: package ids, fingerprints of keys, hashes of files."""
+    found = revocations.in_force(tx)
+    return found if isinstance(found, Unreadable) else found.refs
+
+
 def placing(rt: Runtime, tx: ReadTx, work: Work) -> NodeGate:
     """Answer for every node whether `work` may be placed on it; nodes of one tier are judged once.
 
     A deferred placement counts as denied; its verdict says why it was deferred.
     """
-    policy = policy_of(tx)
+    policy, revoked = policy_of(tx), revoked_of(tx)
     known: dict[Tier, Verdict] = {}
 
     def verdict_of(node: Node) -> Verdict:
@@ -61,7 +64,7 @@ def placing(rt: Runtime, tx: ReadTx, work: Work) -> NodeGate:
             request = GateRequest(
                 Action.PLACE, rt.author.principal, node=node.name, tier=node.tier, work=work
             )
-            found = known[node.tier] = judge(policy, NOTHING_REVOKED, request).verdict
+            found = known[node.tier] = judge(policy, revoked, request).verdict
         return found
 
     return verdict_of
@@ -105,7 +108,7 @@ def require(rt: Runtime, action: Action, about: str = "", *, node: Node | None =
         request = GateRequest(action, rt.author.principal, about)
         if node is not None:
             request = replace(request, node=node.name, tier=node.tier)
-        verdict = judge(policy_of(tx), NOTHING_REVOKED, request).verdict
+        verdict = judge(policy_of(tx), revoked_of(tx), request).verdict
     if verdict.ruling is not Ruling.ALLOWED:
         with permitted(rt, action, about, node=node):
             pass
@@ -159,15 +162,19 @@ def refusal(request: GateRequest, verdict: Verdict, approval: Approval | None = 
 
 def _answer(rt: Runtime, tx: WriteTx, request: GateRequest) -> tuple[Answer, Approval | None]:
     """Judge; what is deferred passes with an approval, and gets an id to be approved without."""
-    policy = policy_of(tx)
-    answer = judge(policy, NOTHING_REVOKED, request)
-    if answer.verdict.ruling is not Ruling.DEFERRED or isinstance(policy, Unreadable):
+    policy, revoked = policy_of(tx), revoked_of(tx)
+    answer = judge(policy, revoked, request)
+    if (
+        answer.verdict.ruling is not Ruling.DEFERRED
+        or isinstance(policy, Unreadable)
+        or isinstance(revoked, Unreadable)
+    ):
         return answer, None
     asked = request_json(request, rt.ledger.installation)
     approval = approvals.defer(tx, rt.new_token(), rt.ledger.installation, asked)
     if not approval.signature:
         return answer, approval
-    approver = judging.judge(policy, approval, approval.signature, tx.now_ms)
+    approver = judging.judge(policy, revoked, approval, approval.signature, tx.now_ms)
     if isinstance(approver, str):
         return answer, approval
     approvals.spend(tx, approval)

@@ -1,17 +1,19 @@
 """Make an installation: its directory, keys and ledger. Safe to repeat, killed or not."""
 
 import os
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from wlctl import signing
 from wlctl.config import DEFAULT
 from wlctl.errors import LedgerUnwritten, NoLedger
+from wlctl.flows import signers
 from wlctl.flows.runtime import Runtime
 from wlctl.gate.default import default_text
 from wlctl.ledger import chain, policies
 from wlctl.ledger.opening import create_ledger
 from wlctl.model.ids import InstallationId
+from wlctl.model.package import Signer
 from wlctl.model.policy import Unreadable
 
 
@@ -23,6 +25,7 @@ class Initialised:
         made: What this run made; empty where everything was there.
         ssh_public_key: The line for `authorized_keys` on nodes.
         checkpoint_verifier: The key that checkpoints are verified with, in signed-note form.
+        signer: Who was asked to be accepted.
     """
 
     installation: InstallationId
@@ -30,12 +33,18 @@ class Initialised:
     made: tuple[Path, ...]
     ssh_public_key: str
     checkpoint_verifier: str
+    signer: Signer | None = None
 
 
-def init(rt: Runtime) -> Initialised:
+def init(rt: Runtime, signer_key: Path | None = None) -> Initialised:
     """Make whatever is missing of an installation, and change nothing that is there.
 
+    Args:
+        signer_key: A public key whose signatures are accepted, too, under the login of whoever runs
+            this.
+
     Raises:
+        WlctlError: The signer is not taken, as `signers.add` says; all else is made.
         NoLedger: The directory that the ledger was asked for in is not there.
         LedgerUnwritten: It cannot be written to.
     """
@@ -68,7 +77,9 @@ def init(rt: Runtime) -> Initialised:
     )
     _record_keys(rt, done)
     _record_policy(rt)
-    return done
+    if signer_key is None:
+        return done
+    return replace(done, signer=signers.add(rt, rt.author.principal, signer_key)[0])
 
 
 def _record_keys(rt: Runtime, done: Initialised) -> None:

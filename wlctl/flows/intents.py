@@ -132,6 +132,8 @@ def request_for(rt: Runtime, intent: Intent, *, deadline_ms: int) -> actions.Pla
         env=order.env,
         args=order.args,
         start=order.start,
+        signatures=intent.wanted.admitted.signatures,
+        project=order.project,
     )
 
 

@@ -121,14 +121,14 @@ def rekey(
         before = nodes.get(tx, name)
         placed = on_node(tx, before.name)
     gate.require(rt, Action.NODE_REKEY, name, node=before)
-    bare = replace(before.address, host_key="")
+    bare = replace(before.address, host_key="")  # and it may be enforced no longer, or by now
     address = fleet.with_host_key(rt, bare, lambda shown: accept(shown, placed))
     if not address.host_key:
         accept("", placed)
-    facts = fleet.look(rt, address)
+    address, facts = fleet.look_either_way(rt, address)
     fleet.check_tools(name, facts)
     with gate.permitted(rt, Action.NODE_REKEY, name, node=before) as tx:
-        nodes.rekey(tx, before.name, host_key=address.host_key, tier=tier, facts=facts)
+        nodes.rekey(tx, before.name, address=address, tier=tier, facts=facts)
         replaced = facts.node_id != before.node_id
         return Rekeyed(
             node=nodes.get(tx, name),

@@ -78,7 +78,7 @@ def add_all(
 def _known(wanted: Wanted, node: Node | None) -> Added:
     if node is None:
         return Added(wanted)
-    if replace(node.address, host_key="") == wanted.address:
+    if replace(node.address, host_key="", enforced=False) == wanted.address:
         return Added(wanted, node, already=True)
     taken = NameTaken(
         f"there is a node {wanted.name} already, at another address",

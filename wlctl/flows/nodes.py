@@ -7,10 +7,13 @@ from functools import partial
 from pathlib import Path
 
 from wlctl.errors import (
+    DoorRefused,
     ForeignNode,
     NameTaken,
     NodeUnfit,
+    ShellFailed,
     TwoMachines,
+    Unreachable,
     UsageError,
     WlctlError,
 )
@@ -97,7 +100,7 @@ def meet(rt: Runtime, name: str, address: Address, tier: Tier) -> Node:
         NodeUnfit: It lacks something, or refuses.
         Unreachable: It could not be looked at.
     """
-    facts = look(rt, address)
+    address, facts = look_either_way(rt, address)
     check_tools(name, facts)
     return Node(
         name=NodeName(name),
@@ -305,6 +308,27 @@ def look(rt: Runtime, address: Address) -> Facts:
         asked_at_ms=asked_at_ms,
         ttl_ms=int(rt.settings.facts_ttl_s * 1000),
     )
+
+
+def look_either_way(rt: Runtime, address: Address) -> tuple[Address, Facts]:
+    """Look at a machine that may have become enforced, or may be no longer.
+
+    Returns:
+        The address with the way that leads there, and what was seen.
+
+    Raises:
+        NodeUnfit, Unreachable: As `look`.
+    """
+    try:
+        return address, look(rt, address)
+    except (DoorRefused, ShellFailed) as failure:
+        if address.transport is TransportKind.LOCAL:
+            raise
+        other = replace(address, enforced=not address.enforced)
+        try:
+            return other, look(rt, other)
+        except (Unreachable, NodeUnfit):
+            raise failure from None
 
 
 def with_host_key(

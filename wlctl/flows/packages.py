@@ -4,26 +4,27 @@ The ledger is imported where it is used: making a package needs none.
 """
 
 import re
-from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from wlctl import signing
-from wlctl.errors import AmbiguousName, FileMissing, InvalidFile, NoLedger, UnknownName
+from wlctl.errors import (
+    InvalidFile,
+)
+from wlctl.flows import stored, trust
 from wlctl.flows.runtime import Runtime
 from wlctl.flows.signing import KeyChoice, signing_key
 from wlctl.model.ids import PackageId
-from wlctl.model.package import Manifest, PackageFile, SignatureReading, Signer, Workload
+from wlctl.model.package import Manifest, PackageFile, SignatureReading, Workload
 from wlctl.model.workload import WorkloadSpec
 from wlctl.package import build as building
 from wlctl.package import manifest, starter, verify
 from wlctl.package.build import Built
 from wlctl.package.store import Store
-from wlctl.package.verify import Statement, Trust, Verified
+from wlctl.package.verify import Verified
 
 if TYPE_CHECKING:
-    from wlctl.ledger.packages import StoredPackage
     from wlctl.ledger.store import WriteTx
 
 _ID_PREFIX = re.compile(r"[0-9a-f]{4,64}")
@@ -107,18 +108,6 @@ class Shown:
     is_stale: bool
 
 
-@dataclass(frozen=True, slots=True)
-class Listed:
-    """A package of the store.
-
-    Attributes:
-        signers: Names of those who signed it and are accepted now.
-    """
-
-    package: "StoredPackage"
-    signers: tuple[str, ...]
-
-
 def init(directory: Path) -> tuple[str, ...]:
     """Write a package that builds and runs, and says what can be changed; see `starter.write`."""
     return starter.write(directory)
@@ -148,7 +137,7 @@ def sign(rt: Runtime, directory: Path, choice: KeyChoice) -> Signed:
         )
     armored = signing.sign(stated.text.encode(), key)
     file = building.add_signature(directory, key.fingerprint, armored)
-    signer = _accepted_if_any(rt).get(key.fingerprint)
+    signer = trust.accepted_if_any(rt).get(key.fingerprint)
     return Signed(stated, file, key.fingerprint, signer.name if signer else None)
 
 
@@ -158,7 +147,7 @@ def check(rt: Runtime, directory: Path) -> Verified:
     Raises:
         WlctlError: As `verify.verify`.
     """
-    return verify.verify(directory, _trust(rt))
+    return verify.verify(directory, trust.trust_of(rt))
 
 
 def inspect(rt: Runtime, package: Path) -> Verified:
@@ -167,10 +156,10 @@ def inspect(rt: Runtime, package: Path) -> Verified:
     Raises:
         WlctlError: As `admit`.
     """
-    trust = _trust(rt)
-    if _is_stored(package):
-        return _verify_stored(rt, str(package), trust, Store(rt.home.store))
-    return verify.verify(package, trust)
+    counts = trust.trust_of(rt)
+    if stored.is_stored(package):
+        return stored.verify_stored(rt, str(package), counts, Store(rt.home.store))
+    return verify.verify(package, counts)
 
 
 def is_stale(directory: Path, stated: Manifest) -> bool:
@@ -185,7 +174,7 @@ def show(rt: Runtime, directory: Path) -> Shown:
         InvalidFile, ManifestInvalid, UnknownKind, FilesUnreadable: As `verify.read`.
     """
     statement = verify.read(directory)
-    accepted = _accepted_if_any(rt)
+    accepted = trust.accepted_if_any(rt)
     text = statement.manifest.text.encode()
     signatures: list[tuple[str, SignatureReading, str | None]] = []
     for name, data in statement.signatures:
@@ -194,16 +183,6 @@ def show(rt: Runtime, directory: Path) -> Shown:
         signatures.append((name, reading, signer.name if signer else None))
     is_stale = building.is_stale(directory, statement.manifest)
     return Shown(statement.manifest, tuple(signatures), is_stale)
-
-
-def ls(rt: Runtime) -> list[Listed]:
-    """List the packages that were admitted, ascending by name."""
-    from wlctl.ledger import packages, signers
-
-    with rt.ledger.read() as tx:
-        stored = packages.ls(tx)
-        accepted = signers.accepted(tx)
-    return [Listed(package, _signers_of(package, accepted)) for package in stored]
 
 
 def admit(rt: Runtime, package: Path) -> Admitted:
@@ -219,11 +198,13 @@ def admit(rt: Runtime, package: Path) -> Admitted:
         UnknownName: No admitted package is called so.
         AmbiguousName: Several are.
     """
-    trust = _trust(rt)
+    counts = trust.trust_of(rt)
     store = Store(rt.home.store)
-    if _is_stored(package):
-        return _admitted(_verify_stored(rt, str(package), trust, store), store, is_stale=False)
-    verified = verify.verify(package, trust, store)
+    if stored.is_stored(package):
+        return _admitted(
+            stored.verify_stored(rt, str(package), counts, store), store, is_stale=False
+        )
+    verified = verify.verify(package, counts, store)
     return _admitted(verified, store, is_stale=is_stale(package, verified.manifest))
 
 
@@ -232,53 +213,6 @@ def record(tx: "WriteTx", admitted: Admitted) -> None:
     from wlctl.ledger import packages
 
     packages.put(tx, admitted.manifest, admitted.signatures)
-
-
-def _is_stored(package: Path) -> bool:
-    """Answer whether a package of the store is meant, and not a directory."""
-    words = str(package)
-    looks_stored = _NAME_VERSION.fullmatch(words) or _ID_PREFIX.fullmatch(words)
-    return looks_stored is not None and not package.is_dir()
-
-
-def _verify_stored(rt: Runtime, words: str, trust: Trust, store: Store) -> Verified:
-    """Judge an admitted package by the signers of now, and its stored files by their hash."""
-    package = _find(rt, words)
-    statement = Statement(
-        manifest.read(package.manifest.encode()),
-        tuple((f"#{n}", s.encode()) for n, s in enumerate(package.signatures, 1)),
-    )
-    verified = verify.accept(statement, trust)
-    for file in verified.manifest.files:
-        if not store.verify(file.sha256):
-            raise FileMissing(
-                f"{file.path} of {package.name} {package.version} is not whole in the store",
-                hint="place the package from its directory once more",
-            )
-    return verified
-
-
-def _find(rt: Runtime, words: str) -> "StoredPackage":
-    from wlctl.ledger import packages
-
-    named = _NAME_VERSION.fullmatch(words)
-    with rt.ledger.read() as tx:
-        found = (
-            packages.of_version(tx, named["name"], named["version"])
-            if named
-            else packages.beginning_with(tx, words)
-        )
-    if not found:
-        raise UnknownName(
-            f"{words} is no directory and no package in the store",
-            hint="`wlctl package ls` lists the store",
-        )
-    if len(found) > 1:
-        ids = ", ".join(package.id[:12] for package in found)
-        raise AmbiguousName(
-            f"{words} fits {len(found)} packages: {ids}", hint="give more of the id"
-        )
-    return found[0]
 
 
 def _admitted(verified: Verified, store: Store, *, is_stale: bool) -> Admitted:
@@ -297,36 +231,4 @@ def _admitted(verified: Verified, store: Store, *, is_stale: bool) -> Admitted:
         variants=tuple(variants),
         store=store,
         is_stale=is_stale,
-    )
-
-
-def _trust(rt: Runtime) -> Trust:
-    from wlctl.ledger import signers
-
-    with rt.ledger.read() as tx:
-        return Trust(signers.accepted(tx), frozenset(), signing.read_signature)
-
-
-def _accepted_if_any(rt: Runtime) -> dict[str, Signer]:
-    """Tell who is accepted, for names to show; nobody is where there is no ledger."""
-    from wlctl.ledger import signers
-
-    try:
-        with rt.ledger.read() as tx:
-            return signers.accepted(tx)
-    except NoLedger:
-        return {}
-
-
-def _signers_of(package: "StoredPackage", accepted: dict[str, Signer]) -> tuple[str, ...]:
-    text = package.manifest.encode()
-    readings: Sequence[SignatureReading] = [
-        signing.read_signature(signature.encode(), text) for signature in package.signatures
-    ]
-    return tuple(
-        sorted(
-            accepted[reading.fingerprint].name
-            for reading in readings
-            if reading.fault is None and reading.fingerprint in accepted
-        )
     )

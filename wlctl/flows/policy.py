@@ -122,6 +122,7 @@ def try_out(
     with rt.ledger.read() as tx:
         node = nodes.get(tx, node_name)
         policy = _checked(policy_file)[1] if policy_file else gate.policy_of(tx)
+        revoked = gate.revoked_of(tx)
     request = GateRequest(
         action=action,
         principal=principal or rt.author.principal,
@@ -130,7 +131,7 @@ def try_out(
         tier=node.tier,
         work=work_of(spec, project=project, emulated=emulated),
     )
-    answer = judge(policy, gate.NOTHING_REVOKED, request)
+    answer = judge(policy, revoked, request)
     return Trial(verified.manifest.package_id, spec.name, request, node, answer)
 
 
@@ -170,9 +171,10 @@ def approve(
         armored = signing.sign(found.text.encode(), signing_key(choice), judging.NAMESPACE)
     with gate.permitted(rt, Action.APPROVE, found.id) as tx:
         approval = approvals.find(tx, rt.ledger.installation, found.id)
-        policy = gate.policy_of(tx)
+        policy, revoked = gate.policy_of(tx), gate.revoked_of(tx)
         assert isinstance(policy, Policy), "what cannot be read permits nothing"
-        approver = judging.judge(policy, approval, armored, tx.now_ms)
+        assert not isinstance(revoked, Unreadable), "nor does this"
+        approver = judging.judge(policy, revoked, approval, armored, tx.now_ms)
         if isinstance(approver, str):
             raise ApprovalRefused(f"{approval.id} is not approved: {approver}")
         approvals.approve(tx, approval, approver=approver.principal, signature=armored)

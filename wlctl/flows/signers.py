@@ -1,18 +1,46 @@
-"""Signers: whose signatures admit a package."""
+"""Signers: whose signatures admit a package, and what nobody vouches for once one is gone."""
 
-import re
+from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 from wlctl import signing
-from wlctl.errors import UsageError
-from wlctl.flows import gate
+from wlctl.errors import InvalidFile, SignerConflict, UsageError
+from wlctl.flows import gate, trust
 from wlctl.flows.runtime import Runtime
-from wlctl.ledger import signers
+from wlctl.ledger import chain, instances, packages, signers
+from wlctl.ledger.store import ReadTx
+from wlctl.model.instance import Instance
 from wlctl.model.package import Signer, fingerprint
 from wlctl.model.policy import Action
+from wlctl.signing.allowed import NAME, Allowed
 
-# Nothing that a list of allowed signers would read as a pattern, a list or an option.
-_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._@+-]{0,127}")
+
+@dataclass(frozen=True, slots=True)
+class Imported:
+    """What became of a list of allowed signers.
+
+    Attributes:
+        added: New ones, in the order of the file.
+        known: Those that were accepted already, as the file has them.
+        passed_over: Lines that are for other things than packages.
+    """
+
+    added: tuple[Signer, ...]
+    known: tuple[Signer, ...]
+    passed_over: tuple[Allowed, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Removed:
+    """A signer who is accepted no longer, or would not be.
+
+    Attributes:
+        orphaned: Current copies of packages that no other accepted signer vouches for.
+    """
+
+    signer: Signer
+    orphaned: tuple[Instance, ...]
 
 
 def add(rt: Runtime, name: str, key_file: Path) -> tuple[Signer, bool]:
@@ -27,7 +55,7 @@ def add(rt: Runtime, name: str, key_file: Path) -> tuple[Signer, bool]:
         GateDenied: Whoever runs this may not change whose signatures count.
         SignerConflict: The name has another key, or the key another name.
     """
-    if _NAME.fullmatch(name) is None:
+    if NAME.fullmatch(name) is None:
         raise UsageError(
             f"{name} cannot be the name of a signer",
             hint="use letters, digits and . _ @ + - after the first, up to 128",
@@ -39,6 +67,80 @@ def add(rt: Runtime, name: str, key_file: Path) -> tuple[Signer, bool]:
 
 
 def ls(rt: Runtime) -> list[Signer]:
-    """List everyone whose signatures are accepted, ascending by name."""
+    """List everyone whose signatures are accepted, or will be or were, ascending by name."""
     with rt.ledger.read() as tx:
         return signers.ls(tx)
+
+
+def rm(rt: Runtime, name: str, *, dry_run: bool = False) -> Removed:
+    """Accept somebody's signatures no longer; what runs goes on, and is not started again.
+
+    Args:
+        dry_run: Only say what would be vouched for by nobody.
+
+    Raises:
+        UnknownName: There is no such signer.
+        GateDenied: Whoever runs this may not; or what is revoked cannot be read.
+    """
+    if dry_run:
+        now_ms = rt.now_ms()
+        with rt.ledger.read() as tx:
+            found = signers.get(tx, name)
+            return Removed(found, _orphaned(tx, found, now_ms))
+    with rt.ledger.read() as tx:
+        signers.get(tx, name)  # a name that is none is no question for the gate
+    with gate.permitted(rt, Action.SIGNER_RM, name) as tx:
+        orphaned = _orphaned(tx, signers.get(tx, name), tx.now_ms)
+        return Removed(signers.rm(tx, name), orphaned)
+
+
+def import_(rt: Runtime, path: Path) -> Imported:
+    """Accept the signers of a list as ssh-keygen has it: all of them or nobody.
+
+    Raises:
+        InvalidFile: A line is not taken, or does not go together with who is accepted already.
+        UnsafeKey, UnusableKey, FilesUnreadable: As `signing.load_allowed_signers`.
+        GateDenied: Whoever runs this may not change whose signatures count.
+    """
+    listed = signing.load_allowed_signers(path)
+    wanted = [one for one in listed if one.for_packages]
+    passed_over = tuple(one for one in listed if not one.for_packages)
+    if not wanted:
+        raise InvalidFile(f"{path} lists nobody who signs packages")
+    digest = chain.sha256(signing.allowed_signers(one.signer for one in wanted).encode())
+    with gate.permitted(rt, Action.SIGNER_ADD, f"{len(wanted)} signers {digest[:12]}") as tx:
+        added: list[Signer] = []
+        known: list[Signer] = []
+        for one in wanted:
+            signer = one.signer
+            try:
+                is_new = signers.add(
+                    tx,
+                    signer.name,
+                    signer.public_key,
+                    valid_after_ms=signer.valid_after_ms,
+                    valid_before_ms=signer.valid_before_ms,
+                )
+            except SignerConflict as conflict:
+                said = f"{path}: line {one.line}: {conflict.message}"
+                raise SignerConflict(said, hint=conflict.hint) from conflict
+            (added if is_new else known).append(signers.get(tx, signer.name))
+    return Imported(tuple(added), tuple(known), passed_over)
+
+
+def export(rt: Runtime) -> str:
+    """Write everyone as a list of allowed signers, for `ssh-keygen -Y verify`."""
+    return signing.allowed_signers(ls(rt))
+
+
+def _orphaned(tx: ReadTx, removed: Signer, now_ms: int) -> tuple[Instance, ...]:
+    """Find the current copies that only the removed signer vouches for."""
+    counts = trust.trust_in(tx, now_ms)
+    vouched: dict[str, Sequence[str]] = {}
+    found: list[Instance] = []
+    for one in instances.current(tx):
+        if one.package_id not in vouched:
+            vouched[one.package_id] = trust.signers_of(packages.get(tx, one.package_id), counts)
+        if vouched[one.package_id] == (removed.name,):
+            found.append(one)
+    return tuple(found)

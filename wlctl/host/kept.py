@@ -2,12 +2,14 @@
 
 from wlctl.errors import GarbledAnswer
 from wlctl.host.answer import Answer, Line, number
+from wlctl.model.ids import InstanceId, is_checked_id
 from wlctl.model.upkeep import (
     ChainPoint,
     Checkpoint,
     Collected,
     FleetMember,
     ListName,
+    Supervised,
     Witness,
 )
 
@@ -29,6 +31,21 @@ def collected(found: Answer) -> Collected:
         logs=found.number("logs"),
         held_by=tuple(field for line in found.all("held") for field in line.fields),
     )
+
+
+def supervised(found: Answer) -> Supervised:
+    """Read whose supervisors were started."""
+    return Supervised(
+        found.text("node_id"), _instances(found, "started"), _instances(found, "failed")
+    )
+
+
+def _instances(found: Answer, key: str) -> tuple[InstanceId, ...]:
+    named = [field for line in found.all(key) for field in line.fields]
+    for name in named:
+        if not is_checked_id(name):
+            raise GarbledAnswer(f"`{key}` names what cannot be an id: {name[:40]!r}")
+    return tuple(map(InstanceId, named))
 
 
 def witness(found: Answer) -> Witness:

@@ -102,7 +102,7 @@ class LocalTransport:
     def __init__(self, *, shell: Sequence[str] = ("sh",), sudo: bool = False) -> None:
         self._argv = [*(("sudo", "-n") if sudo else ()), *shell, "-s"]
 
-    def open(self, nonce: str) -> LocalChannel:
+    def open(self, nonce: str, _text: bytes) -> LocalChannel:
         """Start the shell; see `Transport`."""
         try:
             child = subprocess.Popen(  # noqa: S603 - constant words and a nonce; no shell reads it

@@ -136,6 +136,8 @@ class NodeSession(Upkeep):
             ("deadline", str(request.deadline_ms)),
             ("lease", str(request.lease_until_ms)),
             ("start", "yes" if request.start else "no"),
+            ("project", request.project),
+            *(("signature", signature) for signature in request.signatures),
             *(("env", f"{name}={value}") for name, value in request.env),
             *(("arg", arg) for arg in request.args),
             mutates=True,

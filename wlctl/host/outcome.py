@@ -250,6 +250,7 @@ def _instance_status(line: Line, generations: list[GenerationStatus]) -> Instanc
         current=_optional(said, "current"),
         name=_text(said, "name"),
         package=_text(said, "package"),
+        supervisor=_word(Liveliness, _get(said, "supervisor"), "supervisor"),
         generations=tuple(sorted(generations, key=lambda one: one.number)),
     )
 

@@ -13,19 +13,33 @@ _PARTS: dict[str, tuple[str, ...]] = {
     "receive": ("state", "receive"),
     "place": (
         *_INSTANCE,
+        "signed",
         "revoked",
         "user",
         "health",
+        "supervisor",
         "leases",
         "cgroups",
         "launch",
         "release",
         "place",
     ),
-    "start": (*_INSTANCE, "revoked", "user", "health", "leases", "cgroups", "launch", "start"),
+    "start": (
+        *_INSTANCE,
+        "signed",
+        "revoked",
+        "user",
+        "health",
+        "supervisor",
+        "leases",
+        "cgroups",
+        "launch",
+        "start",
+    ),
     "stop": (*_INSTANCE, "release", "stop"),
     "settle": (*_INSTANCE, "release", "settle"),
-    "status": ("state", "way", "process", "fence", "revoked", "status"),
+    "status": ("state", "way", "process", "fence", "revoked", "supervisor", "status"),
+    "supervise": ("state", "way", "tools", "process", "supervisor", "supervise"),
     "logs": ("state", "fence", "logs"),
     "lease": ("state", "fence", "spec", "leases", "lease"),
     "gc": ("state", "process", "gc"),
@@ -37,13 +51,25 @@ _PARTS: dict[str, tuple[str, ...]] = {
 }
 """Action to the files it is made of, after the prelude, in this order."""
 
+_ADMINISTRATIVE: dict[str, tuple[str, ...]] = {"enforce": ("state", "sshd", "keyline", "enforce")}
+"""Likewise, what only an administrator's login runs; no doorkeeper lists these."""
+
 CARRIED: dict[str, tuple[str, ...]] = {"INIT": ("codec", "init"), "SUP": ("codec", "sup")}
 """Programs that stay on the node: the variable that carries each, and the files it is made of."""
 
-_CARRIERS = frozenset({"place", "start"})
+_CARRIERS: dict[str, tuple[str, ...]] = {
+    "place": ("INIT", "SUP"),
+    "start": ("INIT", "SUP"),
+    "supervise": ("SUP",),
+}
 """Actions that leave them there."""
 
 ACTIONS = tuple(_PARTS)
+
+ADMINISTRATIVE = tuple(_ADMINISTRATIVE)
+
+DOORKEEPER = "doorkeeper"
+"""The part that is a program of its own: it stays on an enforced node, and starts the others."""
 
 
 @cache
@@ -52,15 +78,22 @@ def text(action: str) -> bytes:
 
     The closing line comes last, so a text that was cut anywhere is a syntax error and nothing else.
     """
-    names = sorted(CARRIED) if action in _CARRIERS else []
+    names = _CARRIERS.get(action, ())
     programs = [f"{name}={_quoted(carried(name))}" for name in names]
-    body = [_source("prelude"), *programs, *map(_source, ("codec", *_PARTS[action]))]
+    parts = _PARTS.get(action) or _ADMINISTRATIVE[action]
+    body = [_source("prelude"), *programs, *map(_source, ("codec", *parts))]
     return _group(body).encode("ascii")
 
 
 def carried(name: str) -> str:
     """Return the program that travels in the variable `name`: one brace group, like an action."""
     return _group([_source(part) for part in CARRIED[name]])
+
+
+@cache
+def doorkeeper() -> str:
+    """Return the program that an enforced node starts for wlctl's key."""
+    return f"{_source(DOORKEEPER)}\n"
 
 
 def _group(body: list[str]) -> str:

@@ -1,5 +1,6 @@
 """Runs one action on a node, and alone draws the line between unreachable and indeterminate."""
 
+import contextlib
 import re
 import time
 from collections.abc import Iterable
@@ -18,7 +19,7 @@ from wlctl.errors import (
     SudoRefused,
     Unreachable,
 )
-from wlctl.host import answer
+from wlctl.host import answer, door
 from wlctl.host.answer import ANSWER_MAX_BYTES, Answer, Status
 
 CHUNK_BYTES = 32 * 1024
@@ -99,7 +100,7 @@ class ChannelSilent(Exception):
 
 
 class Channel(Protocol):
-    """One `sh -s NONCE` on the node, and its three streams."""
+    """One shell on the node that runs an action, and its three streams."""
 
     def send(self, data: bytes, timeout_s: float) -> None:
         """Write all of `data`.
@@ -127,8 +128,11 @@ class Channel(Protocol):
 class Transport(Protocol):
     """A way to a node, held open for one command."""
 
-    def open(self, nonce: str) -> Channel:
-        """Start a shell that reads an action.
+    def open(self, nonce: str, text: bytes) -> Channel:
+        """Start what reads an action: a shell, or the node's doorkeeper, which is told what comes.
+
+        Args:
+            text: The action, which the caller sends next.
 
         Raises:
             Unreachable: It cannot be started.
@@ -160,7 +164,7 @@ def run(
     request = _request(call)
     clock = _Clock(call, deadlines, operation or Operation(deadlines.operation_s))
     clock.check()
-    talk = _Talk(transport.open(nonce), call, nonce, clock)
+    talk = _Talk(transport.open(nonce, call.text), call, nonce, clock)
     try:
         talk.wait_ready()
         try:
@@ -253,7 +257,8 @@ class _Talk:
         """Send the text and wait until the action runs; noise before its first word is dropped."""
         mark = f"ready {self._nonce}\n".encode("ascii")
         seen = bytearray()
-        self._start()
+        with contextlib.suppress(ConnectionLost):  # what was said before that is still to be read
+            self._send(self._call.text)
         while True:
             try:
                 seen += self._receive()
@@ -288,21 +293,22 @@ class _Talk:
             raw += self._receive()
         return answer.parse(bytes(raw[:length]), self._nonce)
 
-    def _start(self) -> None:
-        try:
-            self._send(self._call.text)
-        except ConnectionLost as failure:
-            raise self._no_action(b"") from failure
-
     def _no_action(self, seen: bytes) -> Unreachable:
         if self._broken:
             return ConnectionLost("the connection broke before an action ran")
+        if (refused := door.refusal(seen)) is not None:
+            return refused
         said = self.channel.complaint() or seen.decode("utf-8", errors="replace")
         said = " ".join(said.split())[:200] or "it ended without a word"
         if "sudo:" in said:
             return SudoRefused(
                 f"sudo does not let wlctl in: {said}",
                 hint="add `LOGIN ALL=(root) NOPASSWD: /bin/sh` to the node's sudoers",
+            )
+        if door.REQUEST in said:
+            return ShellFailed(
+                f"no doorkeeper answered, though the node is recorded as enforced: {said}",
+                hint="`wlctl node enforce NODE --as ADMIN` again, or with --remove",
             )
         return ShellFailed(f"no shell ran the action: {said}")
 

@@ -5,13 +5,14 @@ from collections.abc import Sequence
 from wlctl.host import kept
 from wlctl.host.session import Session
 from wlctl.model.actions import Refused
-from wlctl.model.ids import InstallationId
+from wlctl.model.ids import InstallationId, InstanceId
 from wlctl.model.upkeep import (
     Checkpoint,
     Collected,
     FleetMember,
     LeaseRequest,
     RevocationList,
+    Supervised,
     Witness,
 )
 
@@ -58,6 +59,17 @@ class Upkeep(Session):
             mutates=True,
         )
         return found if isinstance(found, Refused) else self._told(kept.lease_until_ms, found)
+
+    def supervise(
+        self, installation: InstallationId, instances: Sequence[InstanceId]
+    ) -> Supervised | Refused:
+        """Start the supervisor again of each of these that runs and whose own has died.
+
+        A supervisor only looks at what runs, so this is safe to repeat and never indeterminate.
+        """
+        asked = [("instance", instance) for instance in instances]
+        found = self._run("supervise", ("installation", installation), *asked)
+        return found if isinstance(found, Refused) else kept.supervised(found)
 
     def revoke(self, revoked: RevocationList) -> Refused | None:
         """Add to what is never started there again; a list that lacks something removes nothing."""

@@ -8,6 +8,7 @@ import json
 import zlib
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Any, NamedTuple, Protocol
 
 from sqlalchemy import Table, select
@@ -21,6 +22,7 @@ from wlctl.ledger.schema import (
     node_capabilities,
     nodes,
     policies,
+    revocations,
     signers,
 )
 from wlctl.ledger.store import ReadTx, stream
@@ -151,18 +153,30 @@ class Replay:
     Args:
         key: The column that names the thing.
         told: Event kind to a function from its payload to the thing's columns, `key` among them.
+        ended: Event kind to the same; after it there is no row.
     """
 
-    def __init__(self, tx: ReadTx, table: Table, key: str, told: Mapping[str, Tell]) -> None:
-        self.kinds = frozenset(told)
+    def __init__(
+        self,
+        tx: ReadTx,
+        table: Table,
+        key: str,
+        told: Mapping[str, Tell],
+        ended: Mapping[str, Tell] = MappingProxyType({}),
+    ) -> None:
+        self.kinds = frozenset((*told, *ended))
         self._tx = tx
         self._table = table
         self._key = key
         self._tell = told
+        self._ended = ended
         self._said: dict[object, dict[str, tuple[object, int]]] = {}
 
     def see(self, event: Fact) -> str | None:
         """See `Check.see`."""
+        if event.kind in self._ended:
+            self._said.pop(self._ended[event.kind](event.payload)[self._key], None)
+            return None
         columns = self._tell[event.kind](event.payload)
         said = self._said.setdefault(columns[self._key], {})
         said.update({column: (value, event.seq) for column, value in columns.items()})
@@ -194,9 +208,47 @@ def _identity(tx: ReadTx) -> Check:
 
 def _signers(tx: ReadTx) -> Check:
     def added(told: Mapping[str, Any]) -> dict[str, object]:
-        return {"name": told["signer"], "public_key": told["public_key"]}
+        times = {one: told.get(one) for one in ("valid_after_ms", "valid_before_ms")}
+        return {"name": told["signer"], "public_key": told["public_key"], **times}
 
-    return Replay(tx, signers, "name", {"signer.add": added})
+    def removed(told: Mapping[str, Any]) -> dict[str, object]:
+        return {"name": told["signer"]}
+
+    return Replay(tx, signers, "name", {"signer.add": added}, {"signer.rm": removed})
+
+
+class Revocations:
+    """Each revocation, and each that was taken back, is kept as its event says."""
+
+    kinds = frozenset({"workload.revoke", "workload.unrevoke"})
+
+    def __init__(self, tx: ReadTx) -> None:
+        self._tx = tx
+        self._told: dict[int, tuple[object, ...]] = {}
+
+    def see(self, event: Fact) -> str | None:
+        """See `Check.see`."""
+        told = event.payload
+        if event.kind == "workload.revoke":
+            self._told[event.seq] = (told["kind"], told["ref"], told["reason"], None)
+            return None
+        before = self._told.get(told["seq"])
+        if before is None:
+            return "a revocation was taken back that was never told"
+        self._told[told["seq"]] = (*before[:3], event.seq)
+        return None
+
+    def end(self) -> Iterator[Disagreement]:
+        """See `Check.end`."""
+        columns = (revocations.c[name] for name in ("kind", "ref", "reason", "withdrawn_seq"))
+        for seq, *has in stream(self._tx, select(revocations.c.seq, *columns)):
+            said = self._told.pop(seq, None)
+            if said is None:
+                yield Disagreement(seq, "a revocation is kept that no event tells of")
+            elif said != tuple(has):
+                yield Disagreement(seq, "a revocation is kept otherwise than it was told")
+        for seq in self._told:
+            yield Disagreement(seq, "a revocation was told and is not kept")
 
 
 def _nodes(tx: ReadTx) -> Check:
@@ -205,13 +257,14 @@ def _nodes(tx: ReadTx) -> Check:
         columns: dict[str, object] = {column: told[column] for column in same}
         columns |= {"liveness": "alive", "removed": False}
         columns |= {"cordoned": False, "cordoned_until_ms": None}
+        columns |= {"enforced": told["enforced"], "enforcement_sha256": None}
         return {"name": told["node"], "login": told["user"], **columns}
 
     def lived(told: Mapping[str, Any]) -> dict[str, object]:
         return {"name": told["node"], "liveness": told["to"]}
 
     def changed(told: Mapping[str, Any]) -> dict[str, object]:
-        same = ("host_key", "node_id", "tier")
+        same = ("host_key", "node_id", "tier", "enforced", "enforcement_sha256")
         return {"name": told["node"], **{one: told[one] for one in same if one in told}}
 
     def cordoned(told: Mapping[str, Any]) -> dict[str, object]:
@@ -228,6 +281,7 @@ def _nodes(tx: ReadTx) -> Check:
         "node.liveness": lived,
         "node.set": changed,
         "node.rekey": changed,
+        "node.enforce": changed,
         "node.cordon": cordoned,
         "node.uncordon": uncordoned,
         "node.rm": removed,
@@ -327,6 +381,7 @@ def _approvals(tx: ReadTx) -> Check:
 CHECKS: tuple[Callable[[ReadTx], Check], ...] = (
     _identity,
     _signers,
+    Revocations,
     Policies,
     _approvals,
     _nodes,

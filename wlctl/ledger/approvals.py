@@ -5,6 +5,7 @@ Approving and using are told of by events; a signature is judged again whenever 
 
 import json
 from dataclasses import dataclass
+from enum import StrEnum
 from typing import Any
 
 from sqlalchemy import Row, insert, select, update
@@ -14,6 +15,20 @@ from wlctl.ledger import chain
 from wlctl.ledger.schema import approvals
 from wlctl.ledger.store import ReadTx, WriteTx
 from wlctl.model.event import Json, rfc3339
+
+
+class Standing(StrEnum):
+    """What became of a deferred request."""
+
+    OPEN = "open"
+    """Nobody has approved it yet."""
+    APPROVED = "approved"
+    """It can be carried out, once."""
+    SPENT = "spent"
+    """It was carried out."""
+    EXPIRED = "expired"
+    """Nobody carried it out in time."""
+
 
 VALID_MS = 24 * 3_600_000
 """How long after it was deferred a request may be approved and carried out."""
@@ -40,6 +55,14 @@ class Approval:
     approver: str = ""
     signature: str = ""
     spent_at_ms: int | None = None
+
+    def standing(self, now_ms: int) -> Standing:
+        """Say what has become of it."""
+        if self.spent_at_ms is not None:
+            return Standing.SPENT
+        if self.expires_at_ms <= now_ms:
+            return Standing.EXPIRED
+        return Standing.APPROVED if self.signature else Standing.OPEN
 
     @property
     def text(self) -> str:
@@ -119,6 +142,14 @@ def find(tx: ReadTx, installation: str, prefix: str) -> Approval:
     if len(rows) > 1:
         raise AmbiguousName(f"{prefix} fits more than one approval", hint="write more of the id")
     return _of(rows[0], installation)
+
+
+def ls(tx: ReadTx, installation: str) -> list[Approval]:
+    """Return all that was ever deferred, the newest first."""
+    rows = tx.conn.execute(
+        select(approvals).order_by(approvals.c.deferred_at_ms.desc(), approvals.c.id)
+    )
+    return [_of(row, installation) for row in rows]
 
 
 def approve(tx: WriteTx, approval: Approval, *, approver: str, signature: str) -> None:

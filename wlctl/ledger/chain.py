@@ -12,11 +12,11 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 import rfc8785
-from sqlalchemy import select
+from sqlalchemy import select, text
 from sqlalchemy.engine.interfaces import DBAPICursor
 
 from wlctl.errors import LedgerDamaged
-from wlctl.ledger.schema import chain
+from wlctl.ledger.schema import LISTS_TOLD, chain
 from wlctl.ledger.store import ReadTx, WriteTx
 from wlctl.model.event import Event, Json, rfc3339
 
@@ -32,9 +32,9 @@ KINDS = re.compile(
 FAMILIES = ("workload", "node", "slot", "policy", "signer", "ledger")
 
 
-def is_kind(text: str) -> bool:
-    """Answer whether `text` is a kind of event, or a family of kinds such as `node.*`."""
-    return KINDS.fullmatch(text) is not None or text in {f"{family}.*" for family in FAMILIES}
+def is_kind(word: str) -> bool:
+    """Answer whether `word` is a kind of event, or a family of kinds such as `node.*`."""
+    return KINDS.fullmatch(word) is not None or word in {f"{family}.*" for family in FAMILIES}
 
 
 _SURROGATE = re.compile("[\ud800-\udfff]")
@@ -55,14 +55,14 @@ def append(tx: WriteTx, kind: str, payload: Mapping[str, Json]) -> Event:
     seq, prev_hash = head(tx)
     by = {"command": tx.author.command, "message": tx.author.message}
     said = {key: text for key, text in by.items() if text}
-    text = canonical({**payload, "by": said} if said else payload)
+    told = canonical({**payload, "by": said} if said else payload)
     at = rfc3339(tx.now_ms)
     digest = sha256(
         hashed_bytes(
             actor=canonical(actor),
             at=at.encode(),
             kind=kind.encode(),
-            payload=text,
+            payload=told,
             prev_hash=prev_hash.encode(),
             seq=seq + 1,
         )
@@ -72,7 +72,7 @@ def append(tx: WriteTx, kind: str, payload: Mapping[str, Json]) -> Event:
         "at": at,
         "kind": kind,
         "actor": actor,
-        "payload": text.decode(),
+        "payload": told.decode(),
         "prev_hash": prev_hash,
         "hash": digest,
     }
@@ -101,6 +101,22 @@ def head(tx: ReadTx) -> tuple[int, str]:
     """Return the newest event's seq and hash; 0 and 64 zeros for an empty chain."""
     row = _speak(tx, _HEAD).fetchone()
     return (0, GENESIS) if row is None else (row[0], row[1])
+
+
+def last_told(tx: ReadTx, *kinds: str) -> tuple[int, Mapping[str, Any]] | None:
+    """Find the last event of these kinds, some of those in `LISTS_TOLD`; its seq and its payload.
+
+    What it binds is in force: were it looked for by the rows, the last of them could be taken away
+    and the state before it would pass for the present one.
+    """
+    rows = (
+        select(chain.c.seq, chain.c.payload)
+        .where(text(LISTS_TOLD), chain.c.kind.in_(kinds))
+        .order_by(chain.c.seq.desc())
+        .limit(1)
+    )
+    row = tx.conn.execute(rows).one_or_none()
+    return None if row is None else (row.seq, json.loads(row.payload))
 
 
 def hashed_bytes(

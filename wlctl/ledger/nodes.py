@@ -16,7 +16,7 @@ from wlctl.ledger.store import ReadTx, WriteTx
 from wlctl.model.event import Event, Json
 from wlctl.model.facts import Capability, CapabilityState, Facts, Provenance
 from wlctl.model.ids import NodeName
-from wlctl.model.node import Address, Liveness, Node, Tier, TransportKind
+from wlctl.model.node import Address, Enforced, Liveness, Node, Tier, TransportKind
 
 
 def add(tx: WriteTx, node: Node) -> Event:
@@ -50,6 +50,7 @@ def add(tx: WriteTx, node: Node) -> Event:
             "port": node.address.port,
             "user": node.address.user,
             "host_key": node.address.host_key,
+            "enforced": node.address.enforced,
             "node_id": node.node_id,
             "tier": node.tier.word,
         },
@@ -77,6 +78,10 @@ def _row_of(tx: WriteTx, node: Node) -> dict[str, object]:
         "added_at_ms": tx.now_ms,
         "seen_at_ms": node.seen_at_ms,
         "rekeyed_at_ms": node.rekeyed_at_ms,
+        "enforced": node.address.enforced,
+        "enforced_at_ms": None,
+        "enforcement_sha256": None,
+        "projects": "[]",
         "removed": False,
     }
 
@@ -98,8 +103,43 @@ def uncordon(tx: WriteTx, name: NodeName) -> Event:
     return chain.append(tx, "node.uncordon", {"node": name})
 
 
-def rekey(tx: WriteTx, name: NodeName, *, host_key: str, tier: Tier, facts: Facts) -> Event:
+def enforce(tx: WriteTx, name: NodeName, enforced: Enforced) -> Event:
+    """Record that a node verifies for itself from now on, and what it goes by."""
+    _change(tx, name, **_enforced_columns(enforced))
+    return chain.append(
+        tx,
+        "node.enforce",
+        {
+            "node": name,
+            "enforced": True,
+            "enforcement_sha256": enforced.sha256,
+            "projects": list(enforced.projects),
+        },
+    )
+
+
+def unenforce(tx: WriteTx, name: NodeName) -> Event:
+    """Record that wlctl's key opens a shell on a node again."""
+    _change(tx, name, **_enforced_columns(None))
+    payload: dict[str, Json] = {"node": name, "enforced": False, "enforcement_sha256": None}
+    return chain.append(tx, "node.enforce", payload)
+
+
+def _enforced_columns(enforced: Enforced | None) -> dict[str, object]:
+    kept = enforced or Enforced()
+    return {
+        "enforced": enforced is not None,
+        "enforced_at_ms": kept.at_ms,
+        "enforcement_sha256": kept.sha256 or None,
+        "projects": json.dumps(kept.projects),
+    }
+
+
+def rekey(tx: WriteTx, name: NodeName, *, address: Address, tier: Tier, facts: Facts) -> Event:
     """Take another host key for a node, and another identity when `facts` show one.
+
+    Args:
+        address: With the key that it shows, and by the way that leads there, enforced or not.
 
     Raises:
         NameTaken: The machine is in the fleet under another name.
@@ -107,14 +147,17 @@ def rekey(tx: WriteTx, name: NodeName, *, host_key: str, tier: Tier, facts: Fact
     before = get(tx, name)
     _refuse_twin(tx, name, facts.node_id)
     replaced = facts.node_id != before.node_id
+    stays = before.enforced if not replaced else None
+    kept = (stays or Enforced()) if address.enforced else None
     _change(
         tx,
         name,
-        host_key=host_key,
+        host_key=address.host_key,
         tier=tier.word,
         node_id=facts.node_id,
         machine_id=facts.machine_id,
         rekeyed_at_ms=tx.now_ms if replaced else before.rekeyed_at_ms,
+        **_enforced_columns(kept),
     )
     if replaced:  # what was measured there was another machine
         figures = node_capabilities.c.provenance == Provenance.MEASURED.word
@@ -124,9 +167,11 @@ def rekey(tx: WriteTx, name: NodeName, *, host_key: str, tier: Tier, facts: Fact
         "node.rekey",
         {
             "node": name,
-            "host_key": host_key,
+            "host_key": address.host_key,
             "node_id": facts.node_id,
             "tier": tier.word,
+            "enforced": address.enforced,
+            "enforcement_sha256": (kept.sha256 or None) if kept else None,
             "before": {
                 "host_key": before.address.host_key,
                 "node_id": before.node_id,
@@ -233,6 +278,10 @@ def _node_of(row: Row[Any]) -> Node:
         user=row.login,
         host_key=row.host_key,
         sudo=row.sudo,
+        enforced=row.enforced,
+    )
+    enforced = Enforced(
+        row.enforced_at_ms, row.enforcement_sha256 or "", tuple(json.loads(row.projects))
     )
     return Node(
         name=NodeName(row.name),
@@ -250,6 +299,7 @@ def _node_of(row: Row[Any]) -> Node:
         cordoned_until_ms=row.cordoned_until_ms,
         rekeyed_at_ms=row.rekeyed_at_ms,
         failure=row.failure,
+        enforced=enforced if row.enforced else None,
     )
 
 

@@ -4,13 +4,11 @@ What cannot be read is never passed over for the policy before it.
 """
 
 import hashlib
-import json
 from dataclasses import dataclass
 
 from sqlalchemy import insert, select
 
 from wlctl.ledger import chain
-from wlctl.ledger.schema import chain as events
 from wlctl.ledger.schema import policies
 from wlctl.ledger.store import ReadTx, WriteTx
 from wlctl.model.policy import Unreadable
@@ -50,19 +48,17 @@ def apply(tx: WriteTx, text: str) -> StoredPolicy:
 
 def in_force(tx: ReadTx) -> StoredPolicy | Unreadable:
     """Return the policy that was applied last, when its text is the one that its event binds."""
+    told = chain.last_told(tx, APPLY)
+    if told is None:
+        return Unreadable("the ledger has no policy; `wlctl init` makes what is missing")
+    seq, payload = told
     newest = select(policies).order_by(policies.c.seq.desc()).limit(1)
     row = tx.conn.execute(newest).one_or_none()
-    if row is None:
-        return Unreadable("the ledger has no policy; `wlctl init` makes what is missing")
-    event = tx.conn.execute(
-        select(events.c.kind, events.c.payload).where(events.c.seq == row.seq)
-    ).one_or_none()
-    digest = digest_of(row.text)
-    if event is None or event.kind != APPLY or json.loads(event.payload)["sha256"] != digest:
+    if row is None or row.seq != seq or digest_of(row.text) != payload["sha256"]:
         return Unreadable("the policy is not the one that was applied; `wlctl audit verify`")
-    return StoredPolicy(row.seq, digest, row.text, row.applied_at_ms)
+    return StoredPolicy(row.seq, payload["sha256"], row.text, row.applied_at_ms)
 
 
 def was_ever_applied(tx: ReadTx) -> bool:
     """Answer whether the chain tells of any policy, whatever has become of it."""
-    return next(chain.events(tx, kind=APPLY), None) is not None
+    return chain.last_told(tx, APPLY) is not None

@@ -59,6 +59,11 @@ chain = Table(
 )
 """Append-only. `payload` is its canonical (RFC 8785) text, as it was hashed."""
 
+LISTS_TOLD = "kind IN ('policy.apply', 'workload.revoke', 'workload.unrevoke')"
+"""The events whose last one binds a list that is in force; few among all, so they have an index."""
+
+Index("ix_chain_lists_told", chain.c.seq, sqlite_where=text(LISTS_TOLD))
+
 operations = Table(
     "operations",
     metadata,
@@ -95,8 +100,12 @@ signers = Table(
     Column("name", Text, primary_key=True),
     Column("public_key", Text, nullable=False, unique=True),
     Column("added_at_ms", BigInteger, nullable=False),
+    Column("valid_after_ms", BigInteger),
+    Column("valid_before_ms", BigInteger),
 )
-"""Each key whose signature admits a package, `TYPE BASE64`, under its one name."""
+"""Each key whose signature admits a package, `TYPE BASE64`, under its one name, and since when and
+until when; NULL for always.
+"""
 
 packages = Table(
     "packages",
@@ -109,6 +118,28 @@ packages = Table(
     Column("admitted_at_ms", BigInteger, nullable=False),
 )
 """Each package that was verified and stored: its statement, and its accepted signatures as JSON."""
+
+revocations = Table(
+    "revocations",
+    metadata,
+    Column("seq", BigInteger, ForeignKey("chain.seq"), primary_key=True, autoincrement=False),
+    Column("kind", Text, nullable=False),
+    Column("ref", Text, nullable=False),
+    Column("reason", Text, nullable=False),
+    Column("revoked_at_ms", BigInteger, nullable=False),
+    Column("withdrawn_seq", BigInteger, ForeignKey("chain.seq")),
+)
+"""Each package, key and file that was ever revoked, by the event that said so, and the event that
+took it back.
+"""
+
+Index(
+    "ix_revocations_current",
+    revocations.c.kind,
+    revocations.c.ref,
+    unique=True,
+    sqlite_where=text("withdrawn_seq IS NULL"),
+)
 
 
 # --- the policy, and what was approved under it ---
@@ -165,6 +196,10 @@ nodes = Table(
     Column("added_at_ms", BigInteger, nullable=False),
     Column("seen_at_ms", BigInteger),
     Column("rekeyed_at_ms", BigInteger),
+    Column("enforced", Boolean, nullable=False),
+    Column("enforced_at_ms", BigInteger),
+    Column("enforcement_sha256", Text),
+    Column("projects", Text, nullable=False),
     Column("removed", Boolean, nullable=False),
 )
 """Each machine of the fleet, by the operator's name for it; what was removed stays for history."""

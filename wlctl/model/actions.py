@@ -195,6 +195,9 @@ class PlaceRequest:
         start: False stages it and starts nothing.
         lease_until_ms: On the node's uptime: then the copy is ended there, unless the lease was
             renewed; 0 for no lease.
+        signatures: Of the manifest, which lies in the node's store under the package's id; an
+            enforced node goes by them.
+        project: Of the order; a node may list those that it takes.
     """
 
     installation: InstallationId
@@ -212,6 +215,8 @@ class PlaceRequest:
     args: tuple[str, ...] = ()
     start: bool = True
     lease_until_ms: int = 0
+    signatures: tuple[str, ...] = ()
+    project: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -418,6 +423,7 @@ class InstanceStatus:
         current: Number of the generation that was launched last; 0 before the first.
         package: Empty for one that was never staged.
         generations: Ascending; empty when none was ever launched.
+        supervisor: Of the one that was started last.
     """
 
     instance: InstanceId
@@ -427,6 +433,16 @@ class InstanceStatus:
     name: str
     package: str
     generations: tuple[GenerationStatus, ...]
+    supervisor: Liveliness = Liveliness.NONE
+
+    @property
+    def unsupervised(self) -> bool:
+        """Whether it runs and nobody looks at it: its supervisor is to be started again."""
+        runs = any(
+            one.number == self.current and one.leader is Liveliness.ALIVE and not one.closed
+            for one in self.generations
+        )
+        return runs and self.supervisor is not Liveliness.ALIVE
 
 
 @dataclass(frozen=True, slots=True)

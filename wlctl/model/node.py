@@ -55,6 +55,7 @@ class Address:
         user: Login, or empty for what ssh would use.
         host_key: The public host key it must show, `TYPE BASE64`; empty for the local transport.
         sudo: Run actions through `sudo -n`.
+        enforced: wlctl's key opens no shell there; its actions are asked of the doorkeeper.
     """
 
     transport: TransportKind
@@ -63,6 +64,22 @@ class Address:
     user: str = ""
     host_key: str = ""
     sudo: bool = False
+    enforced: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Enforced:
+    """What was put on a node so that it verifies for itself what it is sent.
+
+    Attributes:
+        at_ms: When that was; None when it was found to be there, and not put there by this ledger.
+        sha256: Of all that was put there; empty likewise.
+        projects: Those whose work it takes, ascending; none for all.
+    """
+
+    at_ms: int | None = None
+    sha256: str = ""
+    projects: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,6 +93,7 @@ class Node:
         cordoned: Takes nothing new; what runs there goes on.
         cordoned_until_ms: When that ends by itself; None for never.
         failure: Code of what the last contact failed with; empty when it did not.
+        enforced: What it goes by when wlctl's key opens only the doorkeeper there; else None.
         rekeyed_at_ms: When another machine took the name; what was placed before is not on it.
     """
 
@@ -94,6 +112,7 @@ class Node:
     cordoned_until_ms: int | None = None
     rekeyed_at_ms: int | None = None
     failure: str = ""
+    enforced: Enforced | None = None
 
     def is_cordoned_at(self, now_ms: int) -> bool:
         """Answer whether it takes nothing new: until, and not at, the end that was set."""

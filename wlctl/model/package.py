@@ -233,16 +233,30 @@ class Signer:
 
     Attributes:
         public_key: `TYPE BASE64`, as in a `.pub` file, without the comment.
+        valid_after_ms: The first moment they are accepted; None for ever since.
+        valid_before_ms: The last second they are, to its end; None for ever.
     """
 
     name: str
     public_key: str
     added_at_ms: int
+    valid_after_ms: int | None = None
+    valid_before_ms: int | None = None
 
     @property
     def fingerprint(self) -> str:
         """`SHA256:…`; of the key itself, so that nothing can be passed off as it."""
         return fingerprint(self.public_key)
+
+    def is_valid_at(self, now_ms: int) -> bool:
+        """Answer whether signatures are accepted at a moment, by its whole second, as ssh-keygen.
+
+        Whether they were made in that time cannot be known: a signature has no moment.
+        """
+        second_ms = now_ms - now_ms % 1000
+        return (self.valid_after_ms is None or second_ms >= self.valid_after_ms) and (
+            self.valid_before_ms is None or second_ms <= self.valid_before_ms
+        )
 
 
 @dataclass(frozen=True, slots=True)

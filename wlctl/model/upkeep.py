@@ -101,6 +101,20 @@ class Collected:
 
 
 @dataclass(frozen=True, slots=True)
+class Supervised:
+    """Whose supervisors were started again.
+
+    Attributes:
+        started: Those that run and had none; in the order asked.
+        failed: Those of them that could not be given one.
+    """
+
+    node_id: str
+    started: tuple[InstanceId, ...]
+    failed: tuple[InstanceId, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class LeaseRequest:
     """Let a generation run until a later moment.
 

@@ -4,7 +4,7 @@ import hashlib
 import os
 import stat
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from wlctl.errors import (
@@ -13,9 +13,11 @@ from wlctl.errors import (
     FileTampered,
     ManifestInvalid,
     MissingSignature,
+    Revoked,
     RevokedSigner,
     UntrustedSigner,
 )
+from wlctl.model.event import rfc3339
 from wlctl.model.package import Manifest, PackageFile, SignatureReading, Signer
 from wlctl.package import manifest, tree
 from wlctl.package.fault import quoted
@@ -34,13 +36,20 @@ class Trust:
 
     Attributes:
         accepted: By fingerprint.
-        revoked: Fingerprints; a key that is both accepted and revoked is revoked.
+        revoked: Fingerprints, package ids and hashes of files; a key that is both accepted and
+            revoked is revoked.
         check: Reads and judges one signature.
+        lapsed: Signers that are accepted no longer or not yet, by fingerprint.
     """
 
     accepted: Mapping[str, Signer]
     revoked: Collection[str]
     check: SignatureCheck
+    lapsed: Mapping[str, Signer] = field(default_factory=dict)
+
+    def knows(self, fingerprint: str) -> bool:
+        """Answer whether a bad signature by this key is one too many."""
+        return any(fingerprint in one for one in (self.accepted, self.revoked, self.lapsed))
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,7 +104,7 @@ def verify(directory: Path, trust: Trust, store: Store | None = None) -> Verifie
 
     Raises:
         InvalidFile, ManifestInvalid, UnknownKind, FilesUnreadable: As `read`.
-        MissingSignature, UntrustedSigner, RevokedSigner, BadSignature: As `accept`.
+        MissingSignature, UntrustedSigner, RevokedSigner, BadSignature, Revoked: As `accept`.
         FileMissing: A listed file is not there.
         FileTampered: A listed file is not what the manifest states.
     """
@@ -131,7 +140,8 @@ def accept(statement: Statement, trust: Trust) -> Verified:
         MissingSignature: There is none.
         BadSignature: One by a known key does not fit, or one cannot be read.
         RevokedSigner: Only revoked keys signed.
-        UntrustedSigner: Nobody who is accepted signed.
+        UntrustedSigner: Nobody who is accepted signed, or only who is so no longer or not yet.
+        Revoked: The package, or a file in it, is revoked, whoever signed.
     """
     text = statement.manifest.text.encode()
     found: dict[str, str] = {}
@@ -146,7 +156,8 @@ def accept(statement: Statement, trust: Trust) -> Verified:
         else:
             unknown.append(reading.fingerprint)
     if not found:
-        raise _nobody(statement.manifest, unknown, revoked)
+        raise _nobody(statement.manifest, trust, unknown, revoked)
+    _refuse_revoked(statement.manifest, trust)
     signers = sorted((trust.accepted[key] for key in found), key=lambda signer: signer.name)
     signatures = tuple(found[signer.fingerprint] for signer in signers)
     return Verified(statement.manifest, tuple(signers), signatures)
@@ -159,7 +170,7 @@ def _reading(name: str, data: bytes | None, text: bytes, trust: Trust) -> Signat
             hint="remove it and sign again",
         )
     reading = trust.check(data, text)
-    is_known = reading.fingerprint in trust.accepted or reading.fingerprint in trust.revoked
+    is_known = trust.knows(reading.fingerprint)
     if reading.fault is not None and (is_known or not reading.fingerprint):
         signer = trust.accepted.get(reading.fingerprint)
         by = f" by {signer.name}" if signer else ""
@@ -170,12 +181,27 @@ def _reading(name: str, data: bytes | None, text: bytes, trust: Trust) -> Signat
     return reading
 
 
+def _refuse_revoked(stated: Manifest, trust: Trust) -> None:
+    what = f"package {stated.workload.name} {stated.workload.version}"
+    if stated.package_id in trust.revoked:
+        raise Revoked(f"{what} is revoked: {stated.package_id}")
+    for file in stated.files:
+        if file.sha256 in trust.revoked:
+            raise Revoked(f"{what} has {quoted(file.path)} in it, which is revoked: {file.sha256}")
+
+
 def _nobody(
-    stated: Manifest, unknown: Sequence[str], revoked: Sequence[str]
+    stated: Manifest, trust: Trust, unknown: Sequence[str], revoked: Sequence[str]
 ) -> MissingSignature | RevokedSigner | UntrustedSigner:
     what = f"package {stated.workload.name} {stated.workload.version}"
     if revoked:
         return RevokedSigner(f"{what} is signed by a revoked key: {', '.join(sorted(revoked))}")
+    lapsed = [trust.lapsed[key] for key in unknown if key in trust.lapsed]
+    if lapsed:
+        return UntrustedSigner(
+            f"{what} is signed by {_when(lapsed[0])}",
+            hint="have it signed by somebody who is accepted now: `wlctl signer ls`",
+        )
     if unknown:
         return UntrustedSigner(
             f"{what} is signed by no accepted key, only by {', '.join(sorted(unknown))}",
@@ -184,6 +210,13 @@ def _nobody(
     return MissingSignature(
         f"{what} is not signed", hint="sign it: wlctl package sign DIR --key FILE"
     )
+
+
+def _when(signer: Signer) -> str:
+    after, before = signer.valid_after_ms, signer.valid_before_ms
+    since = "" if after is None else f" from {rfc3339(after)}"
+    until = "" if before is None else f" until {rfc3339(before)}"
+    return f"{signer.name}, who is accepted{since}{until} only"
 
 
 def _read(directory: Path, root: int) -> Statement:

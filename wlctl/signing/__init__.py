@@ -5,6 +5,12 @@ The library itself is imported where it is used, so that a command that signs no
 
 from wlctl.model.package import fingerprint
 from wlctl.signing.agent import AgentKey, agent_key, agent_keys
+from wlctl.signing.allowed import (
+    Allowed,
+    allowed_signers,
+    load_allowed_signers,
+    parse_allowed_signers,
+)
 from wlctl.signing.keys import (
     Passphrase,
     PrivateKey,
@@ -21,17 +27,21 @@ from wlctl.signing.sshsig import PACKAGE_NAMESPACE, SigningKey, read_signature, 
 __all__ = [
     "PACKAGE_NAMESPACE",
     "AgentKey",
+    "Allowed",
     "Passphrase",
     "PrivateKey",
     "SigningKey",
     "agent_key",
     "agent_keys",
+    "allowed_signers",
     "fingerprint",
     "generate_key",
     "holds_public_key",
+    "load_allowed_signers",
     "load_private_key",
     "load_public_key",
     "note_verifier",
+    "parse_allowed_signers",
     "parse_public_key",
     "public_key",
     "read_signature",

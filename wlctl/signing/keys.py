@@ -138,6 +138,20 @@ def holds_public_key(path: Path) -> bool:
     return _PRIVATE_WORDS not in data and data.lstrip().startswith(_PUBLIC_WORDS)
 
 
+def read_unchangeable(path: Path, max_bytes: int) -> bytes:
+    """Read a file that nobody else can change.
+
+    Raises:
+        InvalidFile: There is no such file.
+        UnsafeKey: Others can write it.
+        UnusableKey: It is no plain file, or has more bytes than that.
+        FilesUnreadable: The system does not give it.
+    """
+    data, mode = _read(path, max_bytes)
+    _refuse(path, mode, _OTHERS_WRITE, "change", "chmod go-w")
+    return data
+
+
 def load_public_key(path: Path) -> str:
     """Read `TYPE BASE64` out of a `.pub` file that nobody else can change.
 
@@ -255,7 +269,7 @@ def _refuse(path: Path, mode: int, forbidden: int, verb: str, command: str) -> N
         )
 
 
-def _read(path: Path) -> tuple[bytes, int]:
+def _read(path: Path, max_bytes: int = _MAX_KEY_FILE_BYTES) -> tuple[bytes, int]:
     """Read a small regular file; return its bytes and its mode at that moment."""
     try:
         # O_NONBLOCK: opening a FIFO must not wait for its other end before it is seen to be one.
@@ -269,14 +283,14 @@ def _read(path: Path) -> tuple[bytes, int]:
         if not stat.S_ISREG(status.st_mode):
             raise UnusableKey(f"{path} is not a regular file")
         data = b""
-        while len(data) <= _MAX_KEY_FILE_BYTES and (chunk := os.read(file, _MAX_KEY_FILE_BYTES)):
+        while len(data) <= max_bytes and (chunk := os.read(file, max_bytes)):
             data += chunk
     except OSError as error:
         raise _unreadable(path, error) from error
     finally:
         os.close(file)
-    if len(data) > _MAX_KEY_FILE_BYTES:
-        raise UnusableKey(f"{path} is too large for a key")
+    if len(data) > max_bytes:
+        raise UnusableKey(f"{path} is too large for keys")
     return data, status.st_mode
 
 

@@ -26,7 +26,8 @@ uses() { # DIR of an instance: appends to `used` what a generation of it may run
 	u_sheet=${u_sheet%%"$nl"*}
 	is_sha256 "$u_sheet" && [ -f "$S/store/$u_sheet" ] || return 1
 	u_files=$(sed -n 's/^file 0[0-9]* \([0-9a-f]*\) .*/\1/p' "$S/store/$u_sheet" 7>&-) || return 1
-	used="$used$u_sheet$nl$u_files$nl"
+	u_manifest=${text#*"${nl}package "} # it lies there under the package's id
+	used="$used${u_manifest%%"$nl"*}$nl$u_sheet$nl$u_files$nl"
 }
 collect_store() { # -> files, bytes; `held` names what could not be read
 	used=$nl held='' files=0 bytes=0

@@ -10,10 +10,6 @@ exit 1'
 plan_health() { # -> l_health: lines of the launch file; empty when nothing is asked
 	l_health=
 	[ -n "$s_health" ] || return 0
-	if [ "$way" = systemd-user ]; then
-		problem='runtime health checks cannot be run below the user manager of systemd'
-		return 1
-	fi
 	l_health="health $s_health $s_h_interval $s_h_timeout $s_h_misses $s_h_age$nl"
 	case $s_health in
 	heartbeat)
@@ -63,15 +59,4 @@ check_words() {
 		enc "$h_w"
 		l_health="${l_health}check $e$nl"
 	done
-}
-supervise() { # under the lock, with the generation that it looks at
-	[ -n "$l_health" ] || return 0
-	mkdir "$c_inst/ctl/sup" 2>/dev/null 7>&- || [ -d "$c_inst/ctl/sup" ] || return 1
-	made_here "$D/sup.sh" "$SUP" || return 1
-	(
-		trap - HUP PIPE INT TERM
-		# shellcheck disable=SC2086 # the words that start the shell
-		exec "$l_setsid" -f env -i PATH="$PATH" LC_ALL=C $ish "$D/sup.sh" "$D" "$c_inst/ctl/sup" \
-			7>&- </dev/null >>"$D/sup.err" 2>&1
-	)
 }

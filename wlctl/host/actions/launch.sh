@@ -138,10 +138,13 @@ free_port() { # auto|NUMBER -> q_p
 		fi
 		return 0
 	fi
-	q_p=20000
-	while [ "$q_p" -le 29999 ]; do
+	# nodes may share a network (containers, tests), and see too late what another has taken
+	get "$S/node_id" && q_i=$((0x${g%"${g#????}"})) || q_i=0
+	q_end=$((q_i + 10000))
+	while [ "$q_i" -lt "$q_end" ]; do
+		q_p=$((20000 + q_i % 10000))
 		if ! port_taken; then return 0; fi
-		q_p=$((q_p + 1))
+		q_i=$((q_i + 1))
 	done
 	problem='port none is free from 20000 to 29999'
 	return 1
@@ -278,7 +281,7 @@ launch() { # under the lock; 1 and `problem` when it could not
 	not_revoked "$package" && run_root && choose_user && take_ports && launch_env && fill_in &&
 		plan_health && arm_lease && make_cgroups && prepare_generation || return 1
 	spawn
-	supervise || {
+	start_supervisor "$c_inst" || {
 		problem="resources the supervisor of $iid cannot be started"
 		return 1
 	}

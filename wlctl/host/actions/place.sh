@@ -1,7 +1,7 @@
 # shellcheck shell=sh
 # place: claim the decision, verify and stage the package, and start the first generation.
 installation='' iid='' name='' node='' decision='' number='' gen='' fence_no='' package='' sheet=''
-deadline='' until=0 start='' o_env='' o_args=''
+deadline='' until=0 start='' project='' o_env='' o_args='' o_signatures=''
 param() {
 	case $1 in
 	installation) installation=$2 ;;
@@ -17,6 +17,8 @@ param() {
 	deadline) deadline=$2 ;;
 	lease) until=$2 ;;
 	start) start=$2 ;;
+	project) project=$2 ;;
+	signature) o_signatures="$o_signatures$raw " ;;
 	env) o_env="$o_env$raw$nl" ;;
 	arg) o_args="${o_args}arg $raw$nl" ;;
 	*) unknown_param "$1" ;;
@@ -118,6 +120,7 @@ fence place
 [ "$same" = no ] || answer_again
 in_time
 refuse_departed
+accepted_project "$project"
 made_dir "$I" || refuse resources "$S cannot be written"
 claim_decision || refuse resources "$S cannot be written"
 if ! made_dir "$G" || ! accept place running || ! write_spec; then
@@ -127,7 +130,7 @@ fi
 unlock # hashing may take long; what was accepted is checked again before anything runs
 
 problem=
-read_sheet "$sheet" && check_order && verify_files && stage_files "$G/work" || {
+read_sheet "$sheet" && check_order && verify_signed "$package" "$sheet" && verify_files && stage_files "$G/work" || {
 	relock
 	go_on
 	[ -n "$problem" ] || problem="resources $S cannot be written"

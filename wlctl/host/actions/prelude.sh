@@ -72,10 +72,14 @@ request() { # read parameters, each given to `param KEY VALUE`; data, if any, st
 		unset IFS
 		raw=${r_kv#* }
 		dec "$raw" || refuse invalid_request 'a parameter is not encoded'
+		case ${r_kv%% *} in installation) own_installation "$d" ;; esac
 		param "${r_kv%% *}" "$d"
 	done
 	unset IFS
 	if [ "$data_bytes" = 0 ]; then exec </dev/null; fi
+}
+own_installation() { # ID: a key that a doorkeeper lets in speaks for one installation
+	case ${WLCTL_DOOR:-/$1} in */"$1") ;; *) refuse unauthorized "this key is not installation $1's" ;; esac
 }
 unknown_param() { refuse invalid_request "unknown parameter $1"; }
 

@@ -15,11 +15,12 @@ short $short"
 	IFS=$nl
 	for s_kv in $o_env; do s_text="$s_text${nl}env $s_kv"; done
 	unset IFS
+	for s_kv in $o_signatures; do s_text="$s_text${nl}signature $s_kv"; done
 	[ -z "$o_args" ] || s_text="$s_text$nl${o_args%"$nl"}"
 	put_text "$D/spec" "$s_text"
 }
-load_spec() { # -> name, node, placed, sheet, short, o_env, o_args: 0 whole, 1 there is none, 2 torn
-	name='' node='' placed='' sheet='' short='' o_env='' o_args=''
+load_spec() { # -> name, node, placed, sheet, short, o_*: 0 whole, 1 there is none, 2 torn
+	name='' node='' placed='' sheet='' short='' o_env='' o_args='' o_signatures=''
 	get_text "$D/spec" || return "$?"
 	IFS=$nl
 	for p_l in $text; do
@@ -31,6 +32,7 @@ load_spec() { # -> name, node, placed, sheet, short, o_env, o_args: 0 whole, 1 t
 		package) placed=$p_v ;;
 		sheet) sheet=$p_v ;;
 		short) short=$p_v ;;
+		signature) o_signatures="$o_signatures$p_v " ;;
 		env) o_env="$o_env$p_v$nl" ;;
 		arg) o_args="${o_args}arg $p_v$nl" ;;
 		esac

@@ -66,7 +66,7 @@ made_dir "$G" && accept start running || refuse resources "$S cannot be written"
 unlock
 
 problem=
-read_sheet "$sheet" && verify_files && stage_files "$G/work" || {
+read_sheet "$sheet" && verify_signed "$package" "$sheet" && verify_files && stage_files "$G/work" || {
 	relock
 	still_ours || overtaken
 	[ -n "$problem" ] || problem="resources $S cannot be written"

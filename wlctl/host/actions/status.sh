@@ -48,8 +48,9 @@ one_instance() {
 		package=${text#*"${nl}package "}
 		package=${package%%"$nl"*}
 	fi
+	supervisor_life
 	answer instance "$iid" "desired=$desired" "number=$have" "current=$current" "name=$name" \
-		"package=$package"
+		"package=$package" "supervisor=$l"
 	generations "$D"
 	for gen in $gens; do one_generation; done
 }

@@ -1,18 +1,27 @@
 # shellcheck shell=sh
-# sup.sh DIR CGROUP: the supervisor of one instance. It looks at the generation that is current,
+# sup.sh MODE DIR CGROUP: the supervisor of one instance. It looks at the generation that is current,
 # records how it is, and keeps its output bounded; it ends with the generation. It starts and stops
-# nothing but its own checks, each in a cgroup that is emptied afterwards.
+# nothing but its own checks, each in a cgroup that is emptied afterwards. The modes:
+#   hop SETSID SHELL...  is started by systemd: leaves its unit for the cgroup, and goes on as stay
+#   stay                 looks
 set -fu
 umask 077
 PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin LC_ALL=C
 export PATH LC_ALL
-D=$1
+mode=$1 D=$2 cgroup=$3
+shift 3
 trap : HUP INT TERM
 log_max=8388608
 
 # A supervisor that comes after the stop finds its cgroup gone.
-echo 0 2>/dev/null >"$2/cgroup.procs" || exit 125
+echo 0 2>/dev/null >"$cgroup/cgroup.procs" || exit 125
 cd "$D" || exit 125
+if [ "$mode" = hop ]; then
+	setsid=$1
+	shift
+	exec "$setsid" -f env -i PATH="$PATH" LC_ALL=C "$@" "$D/sup.sh" stay "$D" "$cgroup" \
+		</dev/null >>sup.err 2>&1
+fi
 exec 6>>sup.lock
 flock -n 6 || exit 0 # one an instance, for as long as it lives
 
@@ -161,15 +170,24 @@ G=$D/g$n
 load || exit 125
 hook=$limit/hook
 leader=
-mkdir "$hook" 2>/dev/null
-misses=0 checks=0 word=starting next=0 ticks=0
+[ -z "$kind" ] || mkdir "$hook" 2>/dev/null
+misses=0 checks=0 word=starting look_at=0 bound_at=0 pause=1
+[ -n "$kind" ] || pause=5 # nothing to look at but the size of its output
+milliseconds
+late=$((t + 20000))
 while ! over; do
 	milliseconds
-	if [ -n "$kind" ] && [ -n "$leader" ] && [ "$t" -ge "$next" ]; then
+	if [ -n "$kind" ] && [ -n "$leader" ] && [ "$t" -ge "$look_at" ]; then
 		look
-		next=$((t + interval))
+		look_at=$((t + interval))
 	fi
-	[ "$((ticks % 10))" != 0 ] || bound_output
-	ticks=$((ticks + 1))
-	if [ -n "$leader" ] || [ "$ticks" -gt 200 ]; then sleep 1 6>&-; else sleep 0.05 2>/dev/null 6>&- || sleep 1 6>&-; fi
+	if [ "$t" -ge "$bound_at" ]; then
+		bound_output
+		bound_at=$((t + 4900)) # at every pause of 5 s
+	fi
+	if [ -n "$leader" ] || [ "$t" -ge "$late" ]; then
+		sleep "$pause" 6>&-
+	else
+		sleep 0.05 2>/dev/null 6>&- || sleep 1 6>&-
+	fi
 done

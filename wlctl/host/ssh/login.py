@@ -30,12 +30,21 @@ class _Tale:
     expired: list[str] = field(default_factory=list)
 
 
-def log_in(ssh: Connection, hop: Hop, keys: Sequence[Path], *, auth_s: float, now_s: int) -> None:
+def log_in(
+    ssh: Connection,
+    hop: Hop,
+    keys: Sequence[Path],
+    *,
+    auth_s: float,
+    now_s: int,
+    not_with: Path | None = None,
+) -> None:
     """Log in at `hop`.
 
     Args:
         keys: wlctl's own, tried before those of the configuration.
         now_s: The time, for certificates: seconds since the epoch.
+        not_with: A private key file whose key is not tried, wherever else it is found.
 
     Raises:
         AuthFailed: It takes none of the keys.
@@ -45,8 +54,11 @@ def log_in(ssh: Connection, hop: Hop, keys: Sequence[Path], *, auth_s: float, no
     ends_at_s = time.monotonic() + auth_s
     tale = _Tale()
     files = list(dict.fromkeys((*keys, *hop.identities)))
+    barred = None if not_with is None else _public(not_with)
     with contextlib.ExitStack() as stack:
         for key in _keys(files, hop, tale, stack, auth_s=auth_s, now_s=now_s):
+            if key.asbytes() == barred:
+                continue
             tale.tried += 1
             if _accepts(ssh, hop.user, key, tale):
                 return
@@ -57,6 +69,15 @@ def log_in(ssh: Connection, hop: Hop, keys: Sequence[Path], *, auth_s: float, no
             if not ssh.is_active():
                 break  # some servers hang up after too many keys
     raise _failure(hop, tale)
+
+
+def _public(file: Path) -> bytes:
+    """Return the public key of a private key file, also when the file is of no use."""
+    try:
+        key = keyfile.load(file)
+    except UnusableKey:
+        key = None
+    return keyfile.public_half(file) if key is None else key.asbytes()
 
 
 def _failure(hop: Hop, tale: _Tale) -> AuthFailed | CertificateExpired:

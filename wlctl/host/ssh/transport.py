@@ -7,6 +7,7 @@ from pathlib import Path
 import paramiko
 
 from wlctl.errors import ConnectionLost, ShellFailed
+from wlctl.host import door
 from wlctl.host.ssh.connection import Connection, Expected, line_of
 from wlctl.host.ssh.known_hosts import Known, known
 from wlctl.host.ssh.route import Route, route
@@ -116,7 +117,8 @@ class SshTransport:
     """
 
     def __init__(self, address: Address, *, credentials: Credentials, deadlines: Deadlines) -> None:
-        self._command = "sudo -n sh -s " if address.sudo else "sh -s "
+        self._shell = "sudo -n sh -s " if address.sudo else "sh -s "
+        self._enforced = address.enforced
         self._deadlines = deadlines
         self._way = Way(credentials, deadlines)
         try:
@@ -129,11 +131,12 @@ class SshTransport:
             self._way.close()
             raise
 
-    def open(self, nonce: str) -> SshChannel:
-        """Start the shell; see `Transport`."""
+    def open(self, nonce: str, text: bytes) -> SshChannel:
+        """Start the shell, or ask the doorkeeper; see `Transport`."""
+        command = door.request(text, nonce) if self._enforced else self._shell + nonce
         try:
             channel = self._ssh.open_session(timeout=self._deadlines.silence_s)
-            self._ssh.execute(channel, self._command + nonce)
+            self._ssh.execute(channel, command)
         except paramiko.ChannelException as error:
             raise ShellFailed(f"{self._where} opens no session: {error.text}") from error
         except (paramiko.SSHException, OSError, EOFError) as error:

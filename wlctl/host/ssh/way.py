@@ -32,11 +32,13 @@ class Credentials:
         keys: wlctl's own private key files, tried before those of the configuration.
         configs: ssh's configuration files, the user's before the system's.
         now_s: The time, for certificates: seconds since the epoch. At 0 none is valid.
+        not_with: A private key file whose key is not tried, wherever else it may be found.
     """
 
     keys: tuple[Path, ...] = ()
     configs: tuple[Path, ...] = ()
     now_s: int = 0
+    not_with: Path | None = None
 
 
 class Way:
@@ -67,6 +69,7 @@ class Way:
             self._credentials.keys,
             auth_s=self._deadlines.auth_s,
             now_s=self._credentials.now_s,
+            not_with=self._credentials.not_with,
         )
 
     def close(self) -> None:
@@ -167,7 +170,7 @@ class _Jumps:
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._held: dict[tuple[Route, tuple[Path, ...]], _Jump] = {}
+        self._held: dict[tuple[Route, tuple[Path, ...], Path | None], _Jump] = {}
 
     @contextlib.contextmanager
     def borrow(
@@ -178,7 +181,7 @@ class _Jumps:
         Raises:
             Unreachable: It cannot be had.
         """
-        key = (route, credentials.keys)
+        key = (route, credentials.keys, credentials.not_with)
         with self._lock:
             jump = self._held.setdefault(key, _Jump())
             jump.users += 1
