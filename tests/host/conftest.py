@@ -1,31 +1,45 @@
 """The nodes that the action tests share: one of each kind, for the whole run."""
 
 import contextlib
-import shutil
 from collections.abc import Iterator
 
 import pytest
 
 from tests.host.bench import Bench
-from tests.host.nodes import LOGINS, SHELLS, SshdNode, sshd_nodes
+from tests.host.nodes import LOGINS, PLAIN_USER, SHELLS, SshdNode, sshd_nodes
+from tests.host.systemd import container
 
 KINDS = [(shell, login) for shell in SHELLS for login in LOGINS]
 
 
+class Fleet(dict[tuple[str, str], SshdNode]):
+    """The nodes by kind, each booted when it is first asked for; `systemd` is one of the kinds."""
+
+    def __init__(self, stack: contextlib.ExitStack) -> None:
+        super().__init__()
+        self._stack = stack
+
+    def __missing__(self, kind: tuple[str, str]) -> SshdNode:
+        shell, login = kind
+        if shell != "systemd":
+            self[kind] = self._stack.enter_context(sshd_nodes(1, shell=shell, login=login))[0]
+            return self[kind]
+        user = "root" if login == "root" else PLAIN_USER
+        node = self._stack.enter_context(container(user=user))
+        node.sh(f"loginctl enable-linger {PLAIN_USER}")
+        self[kind] = node
+        return node
+
+
 @pytest.fixture(scope="session")
-def fleet() -> Iterator[dict[tuple[str, str], SshdNode]]:
+def fleet() -> Iterator[Fleet]:
     """One node of each kind."""
     with contextlib.ExitStack() as stack:
-        yield {
-            (shell, login): stack.enter_context(sshd_nodes(1, shell=shell, login=login))[0]
-            for shell, login in KINDS
-        }
+        yield Fleet(stack)
 
 
 @pytest.fixture
-def bench(
-    request: pytest.FixtureRequest, fleet: dict[tuple[str, str], SshdNode]
-) -> Iterator[Bench]:
+def bench(request: pytest.FixtureRequest, fleet: Fleet) -> Iterator[Bench]:
     """A session on a node of the kind that the test is marked with; nothing may be left on it."""
     bench = Bench(fleet[request.param])
     try:
@@ -36,14 +50,7 @@ def bench(
         left = bench.left_over()
         bench.session.close()
         if left:
-            _sweep(bench.node)
-
-
-def _sweep(node: SshdNode) -> None:
-    """Give the next test an empty node, whatever became of this one."""
-    node.kill()
-    shutil.rmtree(node.state)
-    node.start()
+            bench.node.sweep()
 
 
 def pytest_configure(config: pytest.Config) -> None:

@@ -155,6 +155,12 @@ class SshdNode:
         self._uptime_zero = not same_uptime
         self.start()
 
+    def sweep(self) -> None:
+        """Make it an empty node again, whatever became of it."""
+        self.kill()
+        shutil.rmtree(self.state)
+        self.start()
+
     @property
     def state(self) -> Path:
         """Its state directory, as this side sees it."""

@@ -26,6 +26,8 @@ PACKAGES = (
     *("openssh-server", "linux-image-cloud-amd64", "initramfs-tools"),
 )
 
+WORKER_STATE = f"home/{PLAIN_USER}/.local/state/wlctl"
+
 BUILD_S = 900.0
 
 _PREPARE = r"""
@@ -151,6 +153,24 @@ class SystemdNode(SshdNode):
             err.seek(0)
             return subprocess.CompletedProcess(argv, done.returncode, out.read(), err.read())
 
+    def sweep(self) -> None:
+        """Make it an empty node again, whatever became of it."""
+        self.kill()
+        shutil.rmtree(self.directory / f"upper/{self._state_dir()}")
+        self.start()
+
+    @property
+    def state(self) -> Path:
+        """Its state directory, as this side sees it through its first process."""
+        for pid in self.pids():
+            with contextlib.suppress(OSError):
+                if Path(f"/proc/{pid}/comm").read_text("utf-8") == "systemd\n":
+                    return Path(f"/proc/{pid}/root/{self._state_dir()}")
+        raise AssertionError("no systemd runs there")
+
+    def _state_dir(self) -> str:
+        return "var/lib/wlctl" if self.address.user == "root" else WORKER_STATE
+
     def unit(self) -> str:
         """The unit's cgroup, as the node has it."""
         if self.address.user == "root":
@@ -175,11 +195,7 @@ class SystemdNode(SshdNode):
 
     def instances(self) -> list[str]:
         """The directories of instances that are in its state directory."""
-        home = "/root" if self.address.user == "root" else f"/home/{PLAIN_USER}"
-        below = "*/instances/*"
-        return self.sh(
-            f"ls -d /var/lib/wlctl/{below} {home}/.local/state/wlctl/{below} 2>/dev/null || :"
-        ).split()
+        return self.sh(f"ls -d /{self._state_dir()}/*/instances/* 2>/dev/null || :").split()
 
 
 @contextlib.contextmanager

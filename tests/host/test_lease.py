@@ -13,7 +13,7 @@ from wlctl.model.generation import Proven
 from wlctl.model.upkeep import LeaseRequest
 
 ONE = [("dash", "root")]
-ROOTS = [("dash", "root"), ("bash", "sudo"), ("busybox", "root")]
+ROOTS = [("dash", "root"), ("bash", "sudo"), ("busybox", "root"), ("systemd", "root")]
 
 HOSTILE = script("trap '' TERM INT HUP; setsid sleep 1000 & echo up; while :; do sleep 1; done")
 
@@ -107,7 +107,7 @@ def test_a_renewal_for_another_boot_generation_or_copy_is_refused(bench: Bench) 
         assert refused.code is code
 
 
-@pytest.mark.kinds([("dash", "plain")])
+@pytest.mark.kinds([("dash", "plain"), ("systemd", "plain")])
 def test_a_copy_that_could_leave_is_given_no_lease(bench: Bench) -> None:
     request = replace(bench.request(HOSTILE), lease_until_ms=now(bench).uptime_ms + 60_000)
 

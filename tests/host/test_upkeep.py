@@ -22,7 +22,10 @@ from wlctl.model.upkeep import (
 )
 
 ONE = [("dash", "root")]
-SOME = [("dash", "root"), ("bash", "sudo"), ("busybox", "plain")]
+SOME = [
+    *[("dash", "root"), ("bash", "sudo"), ("busybox", "plain")],
+    *[("systemd", "root"), ("systemd", "plain")],
+]
 
 SLEEP = script("exec sleep 1000")
 
