@@ -55,7 +55,7 @@ def test_the_capability_in_the_guide_is_one() -> None:
     assert set(re.findall(r"CAP_[A-Z_]+", GUIDE)) <= CAPABILITIES
 
 
-@pytest.mark.parametrize("name", ["hello", "job", "picky"])
+@pytest.mark.parametrize("name", ["hello", "job", "picky", "web"])
 def test_every_example_is_a_package(name: str, tmp_path: Path) -> None:
     shutil.copytree(ROOT / "examples" / name, tmp_path / name)
 
