@@ -11,12 +11,12 @@ function __wlctl_at -d 'Succeed where exactly these commands were typed'
         switch $word
             case --
                 return 1
-            case --action --after --against --agent --avoid --capability --count --db --env --env-file --file --for --generation --grace --host-key --instance --key --kind --known-hosts --label --message --name --node --output --pin --plan --plan-out --policy --port --prefer --principal --project --reason --remove-capability --remove-label --sign --signature --signer --since --snapshot --tail --tier --timeout --until --wait --where --why --workload -l -m -o
+            case --action --after --against --agent --as --avoid --capability --count --db --env --env-file --file --for --generation --grace --host-key --instance --key --kind --known-hosts --label --message --name --node --output --pin --plan --plan-out --policy --port --prefer --principal --project --projects --reason --remove-capability --remove-label --sign --signature --signer --since --snapshot --tail --tier --timeout --until --wait --where --why --workload -l -m -o
                 set skip value
             case '-*'
             case '*'
                 switch "$at/$word"
-                    case /init /signer /signer/add /signer/ls /signer/rm /signer/import /signer/export /policy /policy/show /policy/check /policy/apply /policy/test /approve /approvals /revoke /unrevoke /revocations /package /package/init /package/build /package/sign /package/verify /package/show /package/ls /doctor /node /node/add /node/ls /node/show /node/probe /node/measure /node/set /node/cordon /node/uncordon /node/rekey /node/rm /place /ps /logs /start /restart /stop /unload /audit /audit/log /audit/verify /audit/checkpoint /audit/export /ledger /ledger/check /ledger/backup /ledger/migrate /ledger/snapshot /config /config/show /help /completion
+                    case /init /signer /signer/add /signer/ls /signer/rm /signer/import /signer/export /policy /policy/show /policy/check /policy/apply /policy/test /approve /approvals /revoke /unrevoke /revocations /package /package/init /package/build /package/sign /package/verify /package/show /package/ls /doctor /node /node/add /node/ls /node/show /node/probe /node/measure /node/set /node/cordon /node/uncordon /node/rekey /node/enforce /node/rm /place /ps /logs /start /restart /stop /unload /audit /audit/log /audit/verify /audit/checkpoint /audit/export /ledger /ledger/check /ledger/backup /ledger/migrate /ledger/snapshot /config /config/show /help /completion
                         set at "$at/$word"
                 end
         end
@@ -288,6 +288,7 @@ complete -c wlctl -n "__wlctl_at /node" -a set -d 'Say what a node is and has, b
 complete -c wlctl -n "__wlctl_at /node" -a cordon -d 'Let nothing new be placed on a node; what runs there goes on.'
 complete -c wlctl -n "__wlctl_at /node" -a uncordon -d 'Let a node take workloads again.'
 complete -c wlctl -n "__wlctl_at /node" -a rekey -d 'Take the host key and the identity that a node shows now.'
+complete -c wlctl -n "__wlctl_at /node" -a enforce -d 'Have a node verify for itself what it is sent, so that wlctl\'s key is no shell key there.'
 complete -c wlctl -n "__wlctl_at /node" -a rm -d 'Take a node out of the fleet; it must hold nothing any more.'
 complete -c wlctl -n "__wlctl_at /node" -s h -l help -d 'Show this text'
 complete -c wlctl -n "__wlctl_at /node" -l db -r -F -d 'The ledger'
@@ -374,6 +375,17 @@ complete -c wlctl -n "__wlctl_at /node/rekey" -s m -l message -x -d 'Keep TEXT i
 complete -c wlctl -n "__wlctl_at /node/rekey" -l yes -d 'Answer every question with yes'
 complete -c wlctl -n "__wlctl_at /node/rekey" -l no-color -d 'No colour'
 complete -c wlctl -n "__wlctl_at /node/rekey" -l debug -d 'Show a traceback with an error'
+complete -c wlctl -n "__wlctl_at /node/enforce" -l as -x -d 'An administrator\'s login there: root, or one with sudo'
+complete -c wlctl -n "__wlctl_at /node/enforce" -l projects -x -d 'Take work of these projects only; \'*\' takes all. Kept until changed'
+complete -c wlctl -n "__wlctl_at /node/enforce" -l leave-key -d 'Print the key\'s line, and leave authorized_keys alone'
+complete -c wlctl -n "__wlctl_at /node/enforce" -l remove -d 'Take all of it away again'
+complete -c wlctl -n "__wlctl_at /node/enforce" -s h -l help -d 'Show this text'
+complete -c wlctl -n "__wlctl_at /node/enforce" -l db -r -F -d 'The ledger'
+complete -c wlctl -n "__wlctl_at /node/enforce" -s o -l output -x -a 'table wide json jsonl name' -d 'One of table, wide, json, jsonl, name'
+complete -c wlctl -n "__wlctl_at /node/enforce" -s m -l message -x -d 'Keep TEXT in the chain'
+complete -c wlctl -n "__wlctl_at /node/enforce" -l yes -d 'Answer every question with yes'
+complete -c wlctl -n "__wlctl_at /node/enforce" -l no-color -d 'No colour'
+complete -c wlctl -n "__wlctl_at /node/enforce" -l debug -d 'Show a traceback with an error'
 complete -c wlctl -n "__wlctl_at /node/rm" -l clean -d 'Take away what wlctl has there first, and say what it was'
 complete -c wlctl -n "__wlctl_at /node/rm" -s h -l help -d 'Show this text'
 complete -c wlctl -n "__wlctl_at /node/rm" -l db -r -F -d 'The ledger'

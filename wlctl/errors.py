@@ -661,6 +661,17 @@ class NodeUnfit(WlctlError):
     exit_code = ExitCode.FAILED
 
 
+class NotEnforceable(WlctlError):
+    """The node cannot be made to verify for itself what it is sent; it was left as it was.
+
+    The message says what is in the way: a tool of the node, a setting of its sshd, the login that
+    wlctl uses, or a key that still opens a shell by another way.
+    """
+
+    code = "not-enforceable"
+    exit_code = ExitCode.FAILED
+
+
 class NoOutput(WlctlError):
     """There is no output to show: it never ran, or its node no longer has that run's output."""
 

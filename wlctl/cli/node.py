@@ -58,7 +58,8 @@ def add(
 
     Trust is bound to the host key that it shows now, not to its address. wlctl logs in with the key
     that `wlctl init` made (its public half belongs into the login's authorized_keys), then with
-    what ~/.ssh/config names and the ssh agent has. Whoever has that key has a shell on the node.
+    what ~/.ssh/config names and the ssh agent has. Whoever has that key has a shell on the node,
+    until `wlctl node enforce` has it open less.
     """
     session = session_of(ctx)
     if file is not None:
@@ -128,6 +129,7 @@ def ls(ctx: typer.Context) -> None:
             lambda node: None if node.seen_at_ms is None else rfc3339(node.seen_at_ms),
             lambda node: times.ago(node.seen_at_ms, now_ms),
         ),
+        render.Column("ENFORCED", "enforced", lambda node: node.enforced is not None, wide=True),
         render.Column("NODE ID", "node_id", lambda node: node.node_id, wide=True),
     ]
     render.rows(session, "wlctl.nodes/1", columns, flow.ls(session.runtime))

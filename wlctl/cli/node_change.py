@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from wlctl.cli import node_show, node_words, render, times
+from wlctl.cli import node_enforce, node_show, node_words, render, times
 from wlctl.cli.node_show import node_json
 from wlctl.cli.options import Session, session_of
 from wlctl.errors import UsageError
@@ -129,12 +129,15 @@ def rekey(
         held = f" What is placed there stays held: {flow.listed(placed)}." if placed else ""
         session.confirm(f"{what}.{held} Is that {name} from now on?")
 
+    before = node_view.report(session.runtime, name).node
     done = flow.rekey(session.runtime, name, node_words.tier(tier), accept=accept)
     node = done.node
     what = "another machine" if done.replaced else "the same machine"
     if done.other_key:
         what += ", under another host key"
     lines = [f"{node.name} is {what}; its tier is {node.tier.word}"]
+    if before.enforced is not None and node.enforced is None:
+        lines.append(f"  it is not enforced: `wlctl node enforce {name} --as ADMIN`")
     if done.left:
         lines.append(f"  held on the machine that it was: {flow.listed(done.left)}")
     document: dict[str, Json] = {
@@ -159,15 +162,24 @@ def rm(
     installation is left there. Without it nothing is contacted.
     """
     session = session_of(ctx)
-    address = node_view.report(session.runtime, name).node.address
-    session.confirm(f"Remove {name} ({node_show.where(address)}) from the fleet?")
+    node = node_view.report(session.runtime, name).node
+    first = ""
+    if node.enforced is not None:
+        first = f" Its doorkeeper stays: `wlctl node enforce {name} --remove` first takes it away."
+    session.confirm(f"Remove {name} ({node_show.where(node.address)}) from the fleet?{first}")
     cleaned = flow.remove(session.runtime, name, clean=clean)
     lines = [f"removed {name} from the fleet"]
-    document: dict[str, Json] = {"name": name, "cleaned": cleaned is not None}
+    document: dict[str, Json] = {
+        "name": name,
+        "cleaned": cleaned is not None,
+        "enforced": node.enforced is not None,
+    }
     if cleaned is not None:
         document |= {"removed": list(cleaned.removed), "kept_for": list(cleaned.kept_for)}
         lines += [f"  removed {path}" for path in cleaned.removed]
         lines += [f"  kept what installation {other} has there" for other in cleaned.kept_for]
+    if node.enforced is not None:
+        lines.append("  left its doorkeeper, and wlctl's key as it is: see docs/guide/enforce.md")
     render.document(session, "wlctl.node-removed/1", document, lines, name=name)
 
 
@@ -183,6 +195,7 @@ COMMANDS: Mapping[str, Callable[..., None]] = {
     "cordon": cordon,
     "uncordon": uncordon,
     "rekey": rekey,
+    "enforce": node_enforce.enforce,
     "rm": rm,
 }
 """In the order in which help lists them."""

@@ -8,7 +8,7 @@ from wlctl.ledger.sayings import Saying
 from wlctl.lifecycle.oddity import SKEW_MAX_MS, skew_text
 from wlctl.model.event import Json, rfc3339
 from wlctl.model.facts import AttrValue, Capability, CapabilityState, Facts, Provenance
-from wlctl.model.node import Address, Node, TransportKind
+from wlctl.model.node import Address, Enforced, Node, TransportKind
 
 MARGIN = 13
 
@@ -53,6 +53,7 @@ def lines(report: NodeReport) -> Iterator[str]:
     if report.fingerprint:
         yield _line("host key", report.fingerprint)
     yield _line("tier", f"{node.tier.word}: {TIERS[node.tier.word]}")
+    yield from _enforced(report)
     if facts is not None:
         meaning = CONTAINMENT.get(facts.containment, "unknown to this version")
         yield _line("containment", f"{facts.containment}: {meaning}")
@@ -60,6 +61,20 @@ def lines(report: NodeReport) -> Iterator[str]:
         yield from _hardware(facts)
     yield from _said(report)
     yield from _instances(report)
+
+
+def _enforced(report: NodeReport) -> Iterator[str]:
+    node = report.node
+    if node.enforced is None:
+        if node.address.transport is not TransportKind.LOCAL:
+            yield _line("enforced", "no: wlctl's key opens a shell there")
+        return
+    since = node.enforced.at_ms
+    words = "yes" if since is None else f"since {times.local(since)}"
+    projects = ", ".join(node.enforced.projects)
+    yield _line("enforced", f"{words}{f', for projects {projects}' if projects else ''}")
+    if not report.lists_are_current:
+        yield _line("", f"its lists are older: `wlctl node enforce {node.name} --as ADMIN`")
 
 
 def _standing(report: NodeReport) -> str:
@@ -205,6 +220,7 @@ def node_json(node: Node) -> dict[str, Json]:
         "liveness": node.liveness.value,
         "node_id": node.node_id,
         "containment": node.facts.containment if node.facts else None,
+        "enforced": node.enforced is not None,
     }
 
 
@@ -221,6 +237,7 @@ def document(report: NodeReport) -> dict[str, Json]:
         "sudo": node.address.sudo,
         "host_key": node.address.host_key,
         "host_key_fingerprint": report.fingerprint,
+        "enforcement": None if node.enforced is None else _enforcement_json(report, node.enforced),
         "cordoned": node.is_cordoned_at(report.now_ms),
         "cordoned_until": None if until_ms is None else rfc3339(until_ms),
         "machine_id": node.machine_id,
@@ -246,6 +263,14 @@ def document(report: NodeReport) -> dict[str, Json]:
         ],
         "held": list(report.held),
         "odd": [{"code": one.code, "text": one.text, "hint": one.hint} for one in report.odd],
+    }
+
+
+def _enforcement_json(report: NodeReport, enforced: Enforced) -> dict[str, Json]:
+    return {
+        "since": None if enforced.at_ms is None else rfc3339(enforced.at_ms),
+        "projects": list(enforced.projects),
+        "current": report.lists_are_current,
     }
 
 

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 
+from wlctl.flows import enforce
 from wlctl.flows.node_changes import on_node
 from wlctl.flows.runtime import Runtime
 from wlctl.ledger import instances, nodes, sayings
@@ -22,6 +23,8 @@ class NodeReport:
         instances: Current ones, ascending by name.
         held: Names of what holds something there, ascending; they may be gone from the list above.
         odd: Worst first.
+        lists_are_current: What an enforced node goes by is what would be put there now; None where
+            nothing was put there by this ledger.
     """
 
     node: Node
@@ -31,6 +34,7 @@ class NodeReport:
     instances: tuple[Instance, ...]
     held: tuple[str, ...]
     odd: tuple[Oddity, ...]
+    lists_are_current: bool | None = None
 
 
 def report(rt: Runtime, name: str) -> NodeReport:
@@ -50,4 +54,5 @@ def report(rt: Runtime, name: str) -> NodeReport:
             instances=tuple(one for one in instances.current(tx) if one.node == name),
             held=on_node(tx, node.name),
             odd=oddities(node, now_ms),
+            lists_are_current=enforce.is_current(tx, node, now_ms) if node.enforced else None,
         )

@@ -17,6 +17,7 @@ from wlctl.model.ids import InstallationId, InstanceId
 from wlctl.model.node import Address
 
 if TYPE_CHECKING:
+    from wlctl.host.doorkeeper import AdminSession
     from wlctl.host.node import NodeSession
     from wlctl.ledger.store import Ledger
 
@@ -135,6 +136,35 @@ class Runtime:
             configs=ssh_configs(),
             now_ms=self.now_ms(),
         )
+
+    def administrate(self, address: Address, admin: str) -> "AdminSession":
+        """Open the way to a node for an administrator's login; wlctl's own key is not tried.
+
+        Raises:
+            Unreachable: It cannot be had; nothing was done.
+        """
+        from wlctl.host import doorkeeper
+        from wlctl.host.transport import Deadlines
+
+        return doorkeeper.connect(
+            address,
+            admin=admin,
+            not_with=self.home.ssh_key,
+            nonce=self.new_token,
+            deadlines=Deadlines(connect_s=self.settings.connect_timeout_s),
+            configs=ssh_configs(),
+            now_ms=self.now_ms(),
+        )
+
+    def login_of(self, address: Address) -> str:
+        """Say which login leads to a node, where the address leaves that to ssh's configuration.
+
+        Raises:
+            Unreachable: The configuration cannot be used.
+        """
+        from wlctl.host import ssh
+
+        return ssh.login_name(address, ssh_configs())
 
     def scan_host_key(self, address: Address, known_hosts: Path | None = None) -> tuple[str, str]:
         """Ask the machine at `address` which host key it shows: the key, and its fingerprint.

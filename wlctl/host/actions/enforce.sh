@@ -28,6 +28,12 @@ check_request() {
 	case $key in '' | *[!A-Za-z0-9+/=@.\ -]* | *' '*' '*) refuse invalid_request 'key is no public key' ;; esac
 	[ "$me" = 0 ] || refuse unauthorized 'only root can do this: the login must be able to sudo'
 	D=/etc/wlctl/$installation
+	# a key that was revoked here once stays so until all of this is taken away
+	revoked=$({
+		printf '%s' "$revoked"
+		cat "$D/revoked_keys" 2>/dev/null
+	} | sed '/^$/d' | sort -u)
+	[ -z "$revoked" ] || revoked=$revoked$nl
 	start="exec env -i PATH=/usr/sbin:/usr/bin:/sbin:/bin "
 	[ "$sudo" = no ] || start="${start}sudo -n "
 	start="$start/bin/sh $D/doorkeeper \\\"\$SSH_ORIGINAL_COMMAND\\\""

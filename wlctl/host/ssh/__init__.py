@@ -13,7 +13,12 @@ if _absent:
     sys.modules["invoke"] = None  # type: ignore[assignment]  # None there means: not to be found
 
 from wlctl.host.ssh.connection import fingerprint  # noqa: E402
-from wlctl.host.ssh.transport import SshChannel, SshTransport, scan_host_key  # noqa: E402
+from wlctl.host.ssh.transport import (  # noqa: E402
+    SshChannel,
+    SshTransport,
+    login_name,
+    scan_host_key,
+)
 from wlctl.host.ssh.way import Credentials  # noqa: E402
 
 if _absent:
@@ -22,4 +27,11 @@ if _absent:
 # What goes wrong is raised here; paramiko's own log would print tracebacks beside it
 logging.getLogger("paramiko").addHandler(logging.NullHandler())
 
-__all__ = ["Credentials", "SshChannel", "SshTransport", "fingerprint", "scan_host_key"]
+__all__ = [
+    "Credentials",
+    "SshChannel",
+    "SshTransport",
+    "fingerprint",
+    "login_name",
+    "scan_host_key",
+]

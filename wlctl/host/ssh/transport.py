@@ -2,6 +2,7 @@
 
 import contextlib
 import time
+from collections.abc import Sequence
 from pathlib import Path
 
 import paramiko
@@ -147,6 +148,11 @@ class SshTransport:
     def close(self) -> None:
         """End the connection, and those below it."""
         self._way.close()
+
+
+def login_name(address: Address, configs: Sequence[Path] = ()) -> str:
+    """Say which login the address leads to, by ssh's configuration files where it names none."""
+    return _route(address, Credentials(configs=tuple(configs))).hops[-1].user
 
 
 def scan_host_key(
