@@ -198,6 +198,11 @@ def _finish_first(rt: Runtime, instance: Instance) -> None:
             "the node cannot be asked",
             hint=f"type it again when {now.node} can be reached, or `wlctl unload {now.name}`",
         )
+    if recover.is_unfinished(now):
+        raise Indeterminate(
+            f"{now.name} is to be unloaded from {now.node}, and is not proven gone yet",
+            hint=f"`wlctl unload {now.name}` says why",
+        )
 
 
 def _begin(rt: Runtime, ask: _Ask, turns: Sequence[Turn]) -> Report | _Begun | _Open:

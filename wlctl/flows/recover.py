@@ -20,11 +20,18 @@ from wlctl.model.instance import CLOSED, Desired, Instance
 from wlctl.package import manifest
 
 PLACING = frozenset({"place", "settle"})
+ENDING = frozenset(verb.value for verb in ending.Verb)
 
 
 def is_open(tx: ReadTx, instance: Instance) -> bool:
     """Answer whether something of the copy is under way, or was left so."""
-    return instance.unsettled or operations.holder_of(tx, instance.id) is not None
+    return is_unfinished(instance) or operations.holder_of(tx, instance.id) is not None
+
+
+def is_unfinished(instance: Instance) -> bool:
+    """Answer whether what was asked for last is not done, as far as anybody knows."""
+    to_go = instance.desired is Desired.UNLOADED and instance.state not in CLOSED
+    return instance.unsettled or to_go
 
 
 def recover(rt: Runtime, instance_id: InstanceId) -> Instance:
@@ -36,12 +43,15 @@ def recover(rt: Runtime, instance_id: InstanceId) -> Instance:
     with operations.turn(rt.ledger, instance_id, timeout_s=rt.settings.busy_timeout_s) as turn:
         with rt.ledger.write(rt.now_ms(), rt.author) as tx:
             verb = _verb_left(tx, instance_id)
-            lost = _lose(rt, tx, turn) if verb in PLACING or not verb else None
+            # Who asked for its end does not want it adopted, whatever became of its placement.
+            is_to_end = operations.was_begun(tx, instance_id, ENDING)
+            is_placing = (verb in PLACING or not verb) and not is_to_end
+            lost = _lose(rt, tx, turn) if is_placing else None
         if lost is not None:
             settling.settle(rt, lost, turn)
     with rt.ledger.read() as tx:
         instance = instances.get(tx, instance_id)
-    if (verb and verb not in PLACING) or (instance.unsettled and lost is None):
+    if (verb and verb not in PLACING) or (is_unfinished(instance) and lost is None):
         _forward(rt, instance)
     with rt.ledger.read() as tx:
         return instances.get(tx, instance_id)

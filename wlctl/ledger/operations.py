@@ -8,7 +8,7 @@ transaction compares the token, so a process that was paused and overtaken can w
 
 import os
 import time
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 
@@ -174,6 +174,12 @@ def holder_of(tx: ReadTx, scope: str) -> Holder | None:
     """Return who has the open operation of `scope`, dead or alive."""
     row = tx.conn.execute(_OPEN.where(table.c.scope == scope)).one_or_none()
     return None if row is None else _holder(row)
+
+
+def was_begun(tx: ReadTx, scope: str, verbs: Collection[str]) -> bool:
+    """Answer whether an operation of one of these verbs was ever begun in this scope."""
+    query = select(table.c.number).where(table.c.scope == scope, table.c.verb.in_(verbs)).limit(1)
+    return tx.conn.execute(query).first() is not None
 
 
 def holders(tx: ReadTx) -> tuple[Holder, ...]:
