@@ -9,6 +9,7 @@ import os
 import shutil
 import socket
 import subprocess
+import sys
 import tempfile
 import time
 from collections.abc import Iterator
@@ -33,6 +34,22 @@ Defaults use_pty
 {PLAIN_USER} ALL=(root) NOPASSWD: ALL
 """
 
+_IN_USER_NAMESPACE = """
+import ctypes, os, sys
+made, pid = os.pipe(), os.getpid()
+maps = os.fork()
+if maps == 0:
+    os.read(made[0], 1)
+    for ids in ("uid_map", "gid_map"):
+        with open(f"/proc/{pid}/{ids}", "w") as file:
+            file.write(f"0 0 {sys.argv[1]}")
+    sys.exit()
+assert ctypes.CDLL(None).unshare(0x10000000) == 0  # CLONE_NEWUSER
+os.write(made[1], b".")
+assert os.waitpid(maps, 0)[1] == 0
+os.execvp(sys.argv[2], sys.argv[2:])
+"""
+
 _BOOT = r"""
 dir=$1 shell=$2 host=$3
 hostname "$host"
@@ -41,7 +58,8 @@ if [ -d "$dir/etc" ]; then
 	[ -e "$dir/etc/passwd" ] || ln -s "$dir"/shared_etc/* "$dir/etc/"
 	mount --bind "$dir/etc" /etc
 fi
-umount -l /sys/fs/cgroup
+# what was mounted before a user namespace was made cannot be taken away in it, and can be covered
+umount -l /sys/fs/cgroup || [ -n "$5" ]
 mount -t cgroup2 cgroup2 /sys/fs/cgroup
 if [ -e "$dir/delegate" ]; then
 	chown worker_uid /sys/fs/cgroup /sys/fs/cgroup/cgroup.procs /sys/fs/cgroup/cgroup.threads \
@@ -229,6 +247,7 @@ def sshd_nodes(
     own_boot_id: bool | None = None,
     state_options: str = "",
     own_etc: bool = False,
+    ids: int = 0,
 ) -> Iterator[list[SshdNode]]:
     """Make `count` nodes; everything of them is gone afterwards, whatever happens.
 
@@ -241,6 +260,7 @@ def sshd_nodes(
             default a plain user's node has this machine's.
         state_options: Put the state directory on a tmpfs mounted so, e.g. `size=64k`.
         own_etc: What is made in `/etc` there is in `etc` of its directory, and nowhere else.
+        ids: Give it a user namespace of its own, that has so many; 0 for this machine's.
     """
     covered = login != "plain" if own_boot_id is None else own_boot_id
     base = Path(tempfile.mkdtemp(prefix="wlctl-nodes-", dir="/var/tmp"))
@@ -257,6 +277,7 @@ def sshd_nodes(
                     own_boot_id=covered,
                     state_options=state_options,
                     own_etc=own_etc,
+                    ids=ids,
                 )
             )
             made[-1].boot()
@@ -287,6 +308,7 @@ def _lay_out(
     own_boot_id: bool,
     state_options: str,
     own_etc: bool,
+    ids: int,
 ) -> SshdNode:
     directory = base / f"n{index}"
     for name in ("varlib", "root", "home", *(("etc", "shared_etc") if own_etc else ())):
@@ -309,7 +331,7 @@ def _lay_out(
         f"root:x:0:0:root:/root:/bin/sh\n{PLAIN_USER}:x:{PLAIN_UID}:{PLAIN_UID}::{home}:/bin/sh\n"
     )
     nobody = (
-        "sshd:x:105:65534::/run/sshd:/usr/sbin/nologin\nnobody:x:65534:65534::/:/usr/sbin/nologin\n"
+        "sshd:x:105:105::/run/sshd:/usr/sbin/nologin\nnobody:x:65534:65534::/:/usr/sbin/nologin\n"
     )
     _write(directory / "passwd", accounts + nobody, 0o644)
     shadow = "".join(f"{name}:*:19000:0:99999:7:::\n" for name in ("root", PLAIN_USER, "nobody"))
@@ -337,8 +359,10 @@ def _lay_out(
     boot = _BOOT.replace("worker_uid", str(PLAIN_UID))
     start = [
         *("sh", "-c", 'echo 0 >"$1/cgroup.procs" && shift && exec "$@"', "sh", str(cgroup)),
+        *((sys.executable, "-c", _IN_USER_NAMESPACE, str(ids)) if ids else ()),
         *("unshare", "-C", "-m", "-u", "-p", "-i", "-f", "--kill-child=KILL", "--mount-proc"),
         *("sh", "-ec", boot, "sh", str(directory), shell, f"n{index}", state_options),
+        "user-namespace" if ids else "",
     ]
     return SshdNode(address, client_key, directory, cgroup, shell, start)
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.host.bench import Bench, Work, running, script, wait_until
-from tests.host.nodes import PLAIN_UID
+from tests.host.nodes import PLAIN_UID, sshd_nodes
 from wlctl.lifecycle.proof import judge
 from wlctl.model.actions import RefusalCode
 from wlctl.model.generation import Containment, Liveliness, Proven
@@ -128,6 +128,44 @@ def test_what_else_a_login_runs_is_neither_ended_nor_counted_against_it(bench: B
 
 def _command(pid: int) -> bytes:
     return Path(f"/proc/{pid}/cmdline").read_bytes()
+
+
+@pytest.mark.root
+@pytest.mark.sshd
+@pytest.mark.parametrize("shell", ["dash", "bash", "busybox"])
+def test_where_ids_end_at_65536_each_instance_still_has_one_of_its_own(shell: str) -> None:
+    """As in a container, whose user namespace has no more."""
+    with sshd_nodes(1, shell=shell, own_boot_id=False, ids=65_536) as (node,):
+        bench = Bench(node)
+        first, second = (bench.request(SHOW) for _ in range(2))
+
+        uids = [bench.place(request).uid for request in (first, second)]
+
+        assert len({*uids}) == 2
+        assert all(uid is not None and 61_184 <= uid < 65_520 for uid in uids)
+        for request, uid in zip((first, second), uids, strict=True):
+            log = bench.await_log(request, "done")
+            assert f"Uid:\t{uid}\t{uid}\t{uid}\t{uid}\n" in log
+            proof = bench.prove(request)
+            assert isinstance(proof, Proven), proof
+            assert proof.evidence.uid_left == 0
+        bench.clear()
+        assert bench.left_over() == []
+        bench.session.close()
+
+
+@pytest.mark.root
+@pytest.mark.sshd
+@pytest.mark.parametrize("ids", [pytest.param(n, id=f"{n} ids") for n in (1000, 65_519)])
+def test_a_node_that_has_no_ids_to_give_says_so(ids: int) -> None:
+    with sshd_nodes(1, own_boot_id=False, ids=ids) as (node,):
+        bench = Bench(node)
+
+        refused = bench.refused(bench.request(SHOW))
+
+        assert (refused.code, "no ids to give" in refused.detail) == (RefusalCode.NO_USER, True)
+        assert bench.left_over() == []
+        bench.session.close()
 
 
 @pytest.mark.parametrize(

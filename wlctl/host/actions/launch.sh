@@ -63,7 +63,10 @@ take_uid() { # -> uid: the instance's own for as long as it has data here, or - 
 		return 0
 		;;
 	esac
-	uid_range
+	if ! uid_range; then
+		problem='no_user the node is in a user namespace that has no ids to give'
+		return 1
+	fi
 	n_all="$nl$text$nl" n_i=0
 	while [ "$n_i" -lt "$n_count" ]; do
 		n_u=$((n_first + (n_start + n_i) % n_count))
@@ -79,15 +82,18 @@ take_uid() { # -> uid: the instance's own for as long as it has data here, or - 
 	fi
 	uid=$n_u
 }
-uid_range() { # -> n_first, n_count, n_start: ids that nobody else hands out
+uid_range() { # -> n_first, n_count, n_start: ids that nobody else hands out; 1 when there are none
 	# 61184 to 65519 are what systemd gives to services, and containers have theirs from 100000 on;
 	# only where the ids of this machine end at 65536 is there nothing better
-	n_first=61184 n_count=4336
+	n_first=61184 n_count=0
 	while read -r n_in _ n_len; do
 		if [ "$n_in" -le 1900000000 ] && [ "$((n_in + n_len))" -ge 1900100000 ]; then
 			n_first=1900000000 n_count=100000
+		elif [ "$n_in" -le 61184 ] && [ "$((n_in + n_len))" -ge 65520 ] && [ "$n_count" = 0 ]; then
+			n_count=4336
 		fi
 	done </proc/self/uid_map
+	[ "$n_count" != 0 ] || return 1
 	# nodes that share a kernel (containers, tests) see each other's processes: each begins elsewhere
 	get "$S/node_id" && n_start=${g%"${g#???????}"} || n_start=0
 	n_start=$((0x$n_start % n_count))

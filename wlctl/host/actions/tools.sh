@@ -67,7 +67,7 @@ try_tools() {
 	containment=leader-only
 	if [ "$me" = 0 ]; then
 		unshare -p -i -f --mount-proc true 2>/dev/null || missing="$missing unshare"
-		setpriv --reuid=65534 --regid=65534 --clear-groups --no-new-privs --bounding-set=-all \
+		setpriv --reuid=1 --regid=1 --clear-groups --no-new-privs --bounding-set=-all \
 			--inh-caps=-all true 2>/dev/null || missing="$missing setpriv"
 		[ -z "$cg" ] || [ -n "$missing" ] || containment=isolated
 	elif [ -n "$cg" ] && [ -z "$missing" ]; then
