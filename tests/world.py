@@ -60,6 +60,7 @@ class FakeNode:
         ended: Runs that an ending has read as gone.
         exits: Runs whose leader ended by itself, to its status; None where that is not known.
         health: What the supervisor said last of an instance.
+        wanted: Of an instance: running or stopped.
         claims: Claim of a decision to what became of it: placed, refused or cancelled.
         placed: Claim to the request that was carried out.
     """
@@ -90,6 +91,7 @@ class FakeNode:
     ended: set[tuple[InstanceId, int]] = field(default_factory=set)
     exits: dict[tuple[InstanceId, int], int | None] = field(default_factory=dict)
     health: dict[InstanceId, str] = field(default_factory=dict)
+    wanted: dict[InstanceId, str] = field(default_factory=dict)
 
     def facts(self) -> NodeFacts:
         return NodeFacts(
@@ -130,6 +132,7 @@ class FakeNode:
 
     def launch(self, instance: InstanceId, generation: int, fence: int) -> None:
         """Start a run."""
+        self.wanted[instance] = "running"
         self.alive[instance] = generation
         self.launched[instance] = generation
         self.boots[instance] = self.boot_id
@@ -157,7 +160,7 @@ class FakeNode:
     def instance_status(self, instance: InstanceId) -> InstanceStatus:
         return InstanceStatus(
             instance=instance,
-            desired="running" if instance in self.alive else "stopped",
+            desired=self.wanted.get(instance, "stopped"),
             number=self.number.get(instance, 0),
             current=self.launched.get(instance, 0),
             name="",
@@ -167,6 +170,7 @@ class FakeNode:
                 for iid, number in sorted(self.runs)
                 if iid == instance
             ),
+            supervisor=Liveliness.ALIVE if instance in self.alive else Liveliness.GONE,
         )
 
     def run_status(self, instance: InstanceId, number: int) -> GenerationStatus:
@@ -382,6 +386,7 @@ class FakeSession:
             return Refused(RefusalCode.SUPERSEDED, "a later operation was accepted")
         self.node.number[instance] = number
         node = self.node
+        node.wanted[instance] = "stopped"
         if instance not in node.unkillable:
             node.alive.pop(instance, None)
         made = {number for iid, number in node.runs if iid == instance}
@@ -424,7 +429,6 @@ class World:
         node = replace(FakeNode(), node_id=identity, **fields)  # type: ignore[arg-type] # by name
         self.nodes[host] = node
         return node
-
 
     def lose_for_good(self, host: str, step: str, moment: str) -> None:
         """Lose the connection there, and the way to that machine with it."""

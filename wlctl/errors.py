@@ -640,7 +640,7 @@ class TwoMachines(WlctlError):
 class IllegalStep(WlctlError):
     """What is asked cannot come from the state that the instance is in; nothing was changed.
 
-    `wlctl ps` shows the state.
+    `wlctl status NAME` shows the state, and `wlctl history NAME` how it got there.
     """
 
     code = "illegal-step"

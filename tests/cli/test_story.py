@@ -154,6 +154,44 @@ def test_runs_follow_one_another_and_never_stand_side_by_side(
     assert "whole" in ok(ready.run("audit", "verify"))
 
 
+def test_how_a_copy_is_and_was_is_asked_and_said(ready: Program, node: SshdNode) -> None:
+    ok(ready.run("place", "stubborn"))
+    ok(ready.run("restart", "stubborn"))
+
+    (one,) = said(ready.run("status", "stubborn", "-o", "json"))["items"]
+    assert (one["state"], one["desired"], one["generation"]) == ("running", "running", 2)
+    assert (one["restarts"], one["confined"], one["unsettled"]) == (1, True, False)
+    assert (one["seen"]["leader"], one["seen"]["exit_status"]) == ("alive", None)
+    assert uid_of(one["seen"]["pid"] and leader_of(node)) == one["seen"]["uid"]
+    assert one["differences"] == []
+    text = ok(ready.run("status", "--all"))
+    assert text.startswith("stubborn on elm: running since ")
+    assert "  confined  yes, isolated\n" in text
+    assert ", started again 1 time\n" in text
+
+    os.kill(leader_of(node), 9)
+    text = ok(ready.run("status", "stubborn"))
+    assert "! the ledger says running, its node failed: g2 ended by itself with status 137" in text
+    steps = said(ready.run("history", "stubborn", "-o", "json"))["items"]
+    assert steps[-1]["to"] == "running", "who asks changes nothing"
+
+    ok(ready.run("stop", "stubborn"))
+    steps = said(ready.run("history", "stubborn", "-o", "json"))["items"]
+    assert [step["to"] for step in steps[-2:]] == ["stopping", "failed"]
+    assert steps[-1]["evidence"]["g2"]["how"] == "exited"
+    assert "g2 proven, exited, status 137 (signal 9)" in ok(ready.run("history", "stubborn"))
+
+    node.kill()
+    done = ready.run("status", "stubborn")
+    assert done.returncode == 9
+    assert "elm cannot be asked" in done.stdout
+    assert "cannot be asked" not in ok(ready.run("status", "stubborn", "--stored"))
+
+
+def leader_of(node: SshdNode) -> int:
+    return min(pid for pid, text in node.commands().items() if text.endswith("./bin/run"))
+
+
 def test_a_node_whose_key_changed_is_unreachable_and_loud(
     ready: Program, node: SshdNode, tmp_path: Path
 ) -> None:

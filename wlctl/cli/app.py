@@ -28,6 +28,8 @@ COMMANDS = {
     "node": Lazy("wlctl.cli.node", "app", "The fleet: the machines that wlctl places on."),
     "place": Lazy("wlctl.cli.place", "place", "Decide where a workload goes, and put it there."),
     "ps": Lazy("wlctl.cli.looking", "ps", "List the current copies."),
+    "status": Lazy("wlctl.cli.status", "status", "Ask how copies are; say where it differs."),
+    "history": Lazy("wlctl.cli.status", "history", "List every step of a copy's life."),
     "logs": Lazy("wlctl.cli.looking", "logs", "Print the end of what a copy wrote."),
     "start": Lazy("wlctl.cli.starting", "start", "Start copies that are staged."),
     "restart": Lazy("wlctl.cli.starting", "restart", "Stop copies and start them again."),

@@ -9,6 +9,7 @@ from sqlalchemy import Row, insert, select, update
 
 from wlctl.errors import AmbiguousName, UnknownName
 from wlctl.ledger import chain
+from wlctl.ledger.schema import chain as events
 from wlctl.ledger.schema import instances, life_events, orders, reservations
 from wlctl.ledger.store import ReadTx, WriteTx
 from wlctl.model.event import Json
@@ -20,13 +21,19 @@ from wlctl.model.workload import Kind, WorkloadSpec
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One row of an instance's history."""
+    """One row of an instance's history.
+
+    Attributes:
+        seq: Of the event that says the same.
+        evidence: What was read that says so; None where nothing had to be.
+    """
 
     origin: State | None
     state: State
     at_ms: int
     reason: str
     seq: int
+    evidence: Mapping[str, Any] | None = None
 
 
 def open_order(
@@ -227,7 +234,11 @@ def holds(tx: ReadTx) -> tuple[Hold, ...]:
 
 def history(tx: ReadTx, instance_id: InstanceId) -> Sequence[Step]:
     """Return every step of an instance, oldest first."""
-    query = select(life_events).where(life_events.c.instance_id == instance_id)
+    query = (
+        select(life_events, events.c.payload)
+        .join(events, events.c.seq == life_events.c.seq)
+        .where(life_events.c.instance_id == instance_id)
+    )
     return [
         Step(
             origin=None if row.from_state is None else State(row.from_state),
@@ -235,6 +246,7 @@ def history(tx: ReadTx, instance_id: InstanceId) -> Sequence[Step]:
             at_ms=row.at_ms,
             reason=row.reason,
             seq=row.seq,
+            evidence=json.loads(row.payload).get("evidence"),
         )
         for row in tx.conn.execute(query.order_by(life_events.c.id))
     ]
