@@ -140,6 +140,7 @@ class NodeSession(Upkeep):
             *(("signature", signature) for signature in request.signatures),
             *(("env", f"{name}={value}") for name, value in request.env),
             *(("arg", arg) for arg in request.args),
+            *(("secret", f"{name}={value}") for name, value in request.secrets),
             mutates=True,
         )
         return found if isinstance(found, Refused) else self._told(outcome.placed, found)
@@ -156,6 +157,7 @@ class NodeSession(Upkeep):
             ("package", request.package),
             ("deadline", str(request.deadline_ms)),
             ("lease", str(request.lease_until_ms)),
+            *(("secret", f"{name}={value}") for name, value in request.secrets),
             mutates=True,
         )
         return found if isinstance(found, Refused) else self._told(outcome.launched, found)

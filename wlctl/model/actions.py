@@ -1,13 +1,16 @@
 """What is asked of a node and what it answers, typed: one request and one answer per action."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 
 from wlctl.model.facts import FACTS_TTL_MS, Capability, Facts
 from wlctl.model.generation import Containment, Liveliness, Readings
 from wlctl.model.ids import DecisionId, InstallationId, InstanceId, PackageId
 from wlctl.model.upkeep import ChainPoint, ListName
+
+Secrets = tuple[tuple[str, str], ...]
+"""Name to value; a value is text without NUL."""
 
 
 class RefusalCode(StrEnum):
@@ -198,6 +201,7 @@ class PlaceRequest:
         signatures: Of the manifest, which lies in the node's store under the package's id; an
             enforced node goes by them.
         project: Of the order; a node may list those that it takes.
+        secrets: Name to value, of every secret the sheet names; never shown.
     """
 
     installation: InstallationId
@@ -215,6 +219,7 @@ class PlaceRequest:
     args: tuple[str, ...] = ()
     start: bool = True
     lease_until_ms: int = 0
+    secrets: Secrets = field(default=(), repr=False)
     signatures: tuple[str, ...] = ()
     project: str = ""
 
@@ -235,6 +240,7 @@ class StartRequest:
     package: PackageId
     deadline_ms: int
     lease_until_ms: int = 0
+    secrets: Secrets = field(default=(), repr=False)
 
 
 @dataclass(frozen=True, slots=True)

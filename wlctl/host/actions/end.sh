@@ -248,17 +248,18 @@ answer_end() {
 }
 end_all() { # GENERATIONS GRACE_MS SIGNAL -> clean, readings: all of them, side by side
 	clean=yes asked='' readings=
-	for gen in $1; do
-		G=$D/g$gen
-		ask_leader "$3"
-	done
-	uptime
-	deadline=$((t + $2))
 	e_run=
 	if load_spec; then
 		run_base
 		e_run=$run/$short
 	fi
+	for gen in $1; do
+		G=$D/g$gen
+		[ -z "$e_run" ] || rm -rf "${e_run:?}/g$gen/secrets" 2>/dev/null 7>&-
+		ask_leader "$3"
+	done
+	uptime
+	deadline=$((t + $2))
 	for gen in $1; do
 		G=$D/g$gen
 		end_generation "$deadline"

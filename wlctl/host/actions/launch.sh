@@ -284,7 +284,7 @@ launch() { # under the lock; 1 and `problem` when it could not
 	if [ "$containment" = cgroup ] && unshare --user --map-root-user --pid --fork --mount-proc --ipc true 2>/dev/null 7>&-; then
 		way_in=cgroup-ns
 	fi
-	not_revoked "$package" && run_root && choose_user && take_ports && launch_env && fill_in &&
+	not_revoked "$package" && run_root && choose_user && take_ports && launch_env && place_secrets && fill_in &&
 		plan_health && arm_lease && make_cgroups && prepare_generation || return 1
 	spawn
 	start_supervisor "$c_inst" || {

@@ -1,7 +1,7 @@
 # shellcheck shell=sh
 # place: claim the decision, verify and stage the package, and start the first generation.
 installation='' iid='' name='' node='' decision='' number='' gen='' fence_no='' package='' sheet=''
-deadline='' until=0 start='' project='' o_env='' o_args='' o_signatures=''
+deadline='' until=0 start='' project='' o_env='' o_args='' o_signatures='' o_secrets=''
 param() {
 	case $1 in
 	installation) installation=$2 ;;
@@ -20,6 +20,7 @@ param() {
 	project) project=$2 ;;
 	signature) o_signatures="$o_signatures$raw " ;;
 	env) o_env="$o_env$raw$nl" ;;
+	secret) o_secrets="$o_secrets$raw$nl" ;;
 	arg) o_args="${o_args}arg $raw$nl" ;;
 	*) unknown_param "$1" ;;
 	esac

@@ -21,7 +21,7 @@ bad_sheet() { problem="verify the launch sheet says what is not understood: $1";
 
 read_sheet() { # SHA256 -> s_*; on failure `problem` is a code and a text
 	s_kind='' s_args=none s_command='' s_env='' s_allow='' s_ports='' s_data=drop s_signal=TERM
-	s_grace=10000 s_cpu=0 s_memory=0 s_pids=0 s_disk=0 s_files='' s_user='' s_groups='' s_caps='' s_first=yes s_whole=no
+	s_grace=10000 s_cpu=0 s_memory=0 s_pids=0 s_disk=0 s_files='' s_user='' s_groups='' s_caps='' s_secrets='' s_first=yes s_whole=no
 	s_health='' s_h_target='' s_h_interval=10000 s_h_timeout=2000 s_h_misses=3 s_h_age=0
 	problem=
 	if [ ! -f "$S/store/$1" ]; then
@@ -103,7 +103,10 @@ sheet_line() { # KEY VALUE: the value still encoded
 		is_variable "$2" || bad_sheet "capability $2"
 		s_caps="$s_caps $2"
 		;;
-	secret) problem="secret_unavailable secrets ($2) cannot be given by this version" ;;
+	secret)
+		is_variable "$2" || bad_sheet "secret $2"
+		s_secrets="$s_secrets $2"
+		;;
 	health_kind)
 		s_health=$2
 		case $2 in http | tcp | exec | heartbeat) ;; *) bad_sheet "health_kind $2" ;; esac

@@ -1,6 +1,7 @@
 # shellcheck shell=sh
 # start: a further generation of what was placed.
 installation='' iid='' number='' gen='' fence_no='' package='' deadline='' until=0
+o_secrets=''
 param() {
 	case $1 in
 	installation) installation=$2 ;;
@@ -11,6 +12,7 @@ param() {
 	package) package=$2 ;;
 	deadline) deadline=$2 ;;
 	lease) until=$2 ;;
+	secret) o_secrets="$o_secrets$raw$nl" ;;
 	*) unknown_param "$1" ;;
 	esac
 }
