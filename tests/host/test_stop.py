@@ -313,6 +313,46 @@ def test_a_cgroup_of_the_same_name_that_is_another_proves_nothing(bench: Bench) 
     assert isinstance(bench.prove(request, 3), Proven)
 
 
+@pytest.mark.kinds([("dash", "root"), ("bash", "sudo"), ("busybox", "root")])
+def test_where_the_node_has_another_way_than_at_the_launch_both_places_are_looked_at(
+    bench: Bench,
+) -> None:
+    """It was launched below a subtree of our own, and systemd has the tree by now."""
+    request = bench.run(script("echo up; exec sleep 1000"))
+    bench.await_log(request, "up")
+    systemd = Path(f"/proc/{bench.node.pids()[0]}/root/run/systemd/system")
+    systemd.mkdir(parents=True)
+    unit = bench.node.cgroup / "wlctl.slice/wlctl-node.service"
+    place = unit / request.installation / request.instance
+    for kind in ("ctl", "limit"):
+        (place / kind / "g1/below").mkdir(parents=True)
+    stray = subprocess.Popen(["sleep", "1004"])
+    try:
+        (place / "limit/g1/below/cgroup.procs").write_text(str(stray.pid), encoding="ascii")
+
+        (readings,) = bench.stop(request).readings
+
+        assert isinstance(judge(readings), Disproven)
+        assert readings.limit is CgroupEnd.OCCUPIED
+        assert stray.poll() is None, "what no record names is not killed"
+        assert not bench.cgroup(request).exists(), "what the record names was ended"
+        unproven = bench.unload(request, 3)
+        assert not isinstance(unproven, Refused)
+        assert not unproven.removed
+    finally:
+        stray.kill()
+        stray.wait()
+    (readings,) = bench.stop(request, 4).readings
+    assert isinstance(judge(readings), Proven), readings
+    bench.clear()
+    assert not place.parent.exists()
+    assert not bench.cgroup(request).parents[2].exists(), "neither by the way of its launch"
+    unit.rmdir()
+    unit.parent.rmdir()
+    systemd.rmdir()
+    systemd.parent.rmdir()
+
+
 @pytest.mark.kinds([("dash", "root"), ("bash", "root"), ("busybox", "root")])
 def test_a_pid_that_is_somebody_else_s_by_now_is_left_alone(bench: Bench) -> None:
     """Its record names the pid of the node's sshd, with a start time that is not sshd's."""

@@ -98,10 +98,18 @@ def test_it_is_proven(readings: Readings) -> None:
         pytest.param(replace(GONE, uid_left=1), "uid 61184", id="one process of its uid"),
         pytest.param(replace(GONE, limit=CgroupEnd.OCCUPIED), "cgroup", id="an occupied cgroup"),
         pytest.param(replace(GONE, ctl=CgroupEnd.OCCUPIED), "cgroup", id="an occupied other one"),
+        *(
+            pytest.param(
+                replace(REBOOTED, **{which: CgroupEnd.OCCUPIED}),  # type: ignore[arg-type]  # a cgroup's field
+                "another boot",
+                id=f"{which} occupied under another boot",
+            )
+            for which in ("ctl", "limit")
+        ),
     ],
 )
 def test_what_is_seen_alive_disproves_it(readings: Readings, why: str) -> None:
-    proof = judge(readings)
+    proof = judge(readings, boot_began_at_ms=2, last_reading_at_ms=1)
 
     assert isinstance(proof, Disproven), proof
     assert why in proof.why

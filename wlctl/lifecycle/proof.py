@@ -26,7 +26,7 @@ def judge(
     there is one, both recorded cgroups taken away, and no process of its uid where it has its own
     (a login that the package names may run other things, which are not counted).
     Under another boot it is proven when that boot began after the last reading under the old one;
-    otherwise two machines may answer under one key. A generation that was closed before any launch
+    and nothing is where it ran; otherwise two machines may answer under one key. A generation that was closed before any launch
     was recorded never ran. Whatever is not known is not proof.
 
     Args:
@@ -61,6 +61,8 @@ def _never_launched(readings: Readings) -> Proof:
 def _rebooted(
     readings: Readings, boot_began_at_ms: int | None, last_reading_at_ms: int | None
 ) -> Proof:
+    if CgroupEnd.OCCUPIED in {readings.ctl, readings.limit}:
+        return Disproven(readings, "another boot answers, and a process is in its place there")
     if not readings.recorded_boot_id or not readings.boot_id:
         return Unproven(readings, "the boot it was launched in, or this one, is not known")
     if boot_began_at_ms is None or last_reading_at_ms is None:

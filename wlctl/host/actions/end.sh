@@ -192,15 +192,16 @@ end_cgroups() { # -> e_ctl, e_limit; ctl first: processes only ever move from th
 		case $o in - | 0) ;; *) made_here "$G/oom" "$o .$nl" ;; esac # the count goes with the cgroup
 		end_cgroup "$r_cg/limit/g$gen" "$r_limit" "$r_limit_up"
 		e_limit=$c
-		return 0
+		[ "$r_cg" != "$cg/$installation/$iid" ] || return 0
 	fi
-	# nothing was recorded: what a launch that was cut left can only be empty directories
-	for c_w in ctl limit; do
-		c_d=${cg:-/nonexistent}/$installation/$iid/$c_w/g$gen
-		c=none
-		if [ -d "$c_d" ] && ! rmdir_below "$c_d"; then c=occupied; fi
-		[ "$c_w" = ctl ] && e_ctl=$c || e_limit=$c
-	done
+	# what no record names can only be empty directories, of a launch that was cut; of a generation
+	# that was recorded, nothing may be where the node would launch it now
+	if occupied ctl; then e_ctl=occupied; fi
+	if occupied limit; then e_limit=occupied; fi
+}
+occupied() { # ctl|limit: the generation's place by the node's own way can be no empty directory
+	c_d=${cg:-/nonexistent}/$installation/$iid/$1/g$gen
+	[ -d "$c_d" ] && ! rmdir_below "$c_d"
 }
 read_end() { # -> e_leader, e_init, left, x, t
 	left=-

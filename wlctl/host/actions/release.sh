@@ -18,9 +18,9 @@ release_instance() { # under the lock; its uid stays taken while data of it is k
 		run_base
 		rm -rf "${run:?}/${short:?}" 2>/dev/null 7>&-
 	fi
-	if [ -n "$cg" ]; then
-		e_d=$cg/$installation/$iid
-		rmdir "$e_d/ctl" "$e_d/limit" "$e_d" "$cg/$installation" 2>/dev/null 7>&-
-	fi
+	# where it was last launched, and where the node would launch it now
+	for e_d in "${r_cg:-}" "${cg:+$cg/$installation/$iid}"; do
+		[ -z "$e_d" ] || rmdir "$e_d/ctl" "$e_d/limit" "$e_d" "${e_d%/*}" 2>/dev/null 7>&-
+	done
 	return 0
 }
