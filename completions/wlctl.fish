@@ -16,7 +16,7 @@ function __wlctl_at -d 'Succeed where exactly these commands were typed'
             case '-*'
             case '*'
                 switch "$at/$word"
-                    case /init /signer /signer/add /signer/ls /signer/rm /signer/import /signer/export /policy /policy/show /policy/check /policy/apply /policy/test /approve /approvals /revoke /unrevoke /revocations /package /package/init /package/build /package/sign /package/verify /package/show /package/ls /doctor /node /node/add /node/ls /node/show /node/probe /node/measure /node/set /node/cordon /node/uncordon /node/rekey /node/enforce /node/rm /place /ps /status /history /logs /start /restart /stop /unload /audit /audit/log /audit/verify /audit/checkpoint /audit/export /ledger /ledger/check /ledger/backup /ledger/migrate /ledger/snapshot /config /config/show /help /completion
+                    case /init /signer /signer/add /signer/ls /signer/rm /signer/import /signer/export /policy /policy/show /policy/check /policy/apply /policy/test /approve /approvals /revoke /unrevoke /revocations /package /package/init /package/build /package/sign /package/verify /package/show /package/ls /doctor /node /node/add /node/ls /node/show /node/probe /node/measure /node/set /node/cordon /node/uncordon /node/rekey /node/enforce /node/rm /place /ps /status /history /wait /logs /start /restart /stop /unload /audit /audit/log /audit/verify /audit/checkpoint /audit/export /ledger /ledger/check /ledger/backup /ledger/migrate /ledger/snapshot /config /config/show /help /completion
                         set at "$at/$word"
                 end
         end
@@ -40,6 +40,7 @@ complete -c wlctl -n "__wlctl_at ''" -a place -d 'Choose a node for a workload, 
 complete -c wlctl -n "__wlctl_at ''" -a ps -d 'List the current copies as they were seen last; SEEN is the age of the last contact.'
 complete -c wlctl -n "__wlctl_at ''" -a status -d 'Ask the nodes of copies how these are, and say where ledger and node differ.'
 complete -c wlctl -n "__wlctl_at ''" -a history -d 'List every step of a copy\'s life with its reason, and what was read that says so.'
+complete -c wlctl -n "__wlctl_at ''" -a wait -d 'Wait until every copy is in a state; `node/NAME` waits for a node.'
 complete -c wlctl -n "__wlctl_at ''" -a logs -d 'Print the end of what a copy wrote to its standard output and error.'
 complete -c wlctl -n "__wlctl_at ''" -a start -d 'Start copies where they are staged; what runs already is left as it is.'
 complete -c wlctl -n "__wlctl_at ''" -a restart -d 'Stop copies and, once that is proven, start them; a stop that failed starts nothing.'
@@ -453,6 +454,19 @@ complete -c wlctl -n "__wlctl_at /history" -s m -l message -x -d 'Keep TEXT in t
 complete -c wlctl -n "__wlctl_at /history" -l yes -d 'Answer every question with yes'
 complete -c wlctl -n "__wlctl_at /history" -l no-color -d 'No colour'
 complete -c wlctl -n "__wlctl_at /history" -l debug -d 'Show a traceback with an error'
+complete -c wlctl -n "__wlctl_at /wait" -l for -x -d 'A state, or healthy; of a node alive, suspect or dead'
+complete -c wlctl -n "__wlctl_at /wait" -l workload -x -d 'All copies of this workload'
+complete -c wlctl -n "__wlctl_at /wait" -l node -x -d 'All copies on this node'
+complete -c wlctl -n "__wlctl_at /wait" -s l -l label -x -d 'All copies that carry it; repeat'
+complete -c wlctl -n "__wlctl_at /wait" -l all -d 'All current copies'
+complete -c wlctl -n "__wlctl_at /wait" -l timeout -x -d 'At most so long'
+complete -c wlctl -n "__wlctl_at /wait" -s h -l help -d 'Show this text'
+complete -c wlctl -n "__wlctl_at /wait" -l db -r -F -d 'The ledger'
+complete -c wlctl -n "__wlctl_at /wait" -s o -l output -x -a 'table wide json jsonl name' -d 'One of table, wide, json, jsonl, name'
+complete -c wlctl -n "__wlctl_at /wait" -s m -l message -x -d 'Keep TEXT in the chain'
+complete -c wlctl -n "__wlctl_at /wait" -l yes -d 'Answer every question with yes'
+complete -c wlctl -n "__wlctl_at /wait" -l no-color -d 'No colour'
+complete -c wlctl -n "__wlctl_at /wait" -l debug -d 'Show a traceback with an error'
 complete -c wlctl -n "__wlctl_at /logs" -l tail -x -d 'So many lines'
 complete -c wlctl -n "__wlctl_at /logs" -l generation -x -d 'Which run of it; else the newest'
 complete -c wlctl -n "__wlctl_at /logs" -l raw -d 'Print it as it is, control characters and all'

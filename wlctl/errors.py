@@ -637,6 +637,13 @@ class TwoMachines(WlctlError):
     exit_code = ExitCode.UNREACHABLE
 
 
+class TimedOut(WlctlError):
+    """What was waited for did not come in time; nothing was changed, and it may still come."""
+
+    code = "timeout"
+    exit_code = ExitCode.FAILED
+
+
 class IllegalStep(WlctlError):
     """What is asked cannot come from the state that the instance is in; nothing was changed.
 

@@ -169,6 +169,20 @@ def test_how_a_copy_is_and_was_is_asked_and_said(ready: Program, node: SshdNode)
     assert "  confined  yes, isolated\n" in text
     assert ", started again 1 time\n" in text
 
+    assert ok(ready.run("wait", "stubborn", "--for", "healthy")) == "stubborn is running\n"
+    assert ok(ready.run("wait", "node/elm", "--for", "alive")) == "elm is alive\n"
+    late = ready.run("wait", "stubborn", "--for", "stopped", "--timeout", "0s")
+    assert (late.returncode, late.stderr) == (
+        1,
+        "wlctl: stubborn is not stopped in time, it is running [timeout]\n",
+    )
+    never = ready.run("wait", "--all", "--for", "finished")
+    assert (never.returncode, never.stderr) == (
+        4,
+        "wlctl: stubborn will not be finished: a service does not finish [illegal-step]\n",
+    )
+    assert ready.run("wait", "stubborn", "node/elm", "--for", "alive").returncode == 2
+
     os.kill(leader_of(node), 9)
     text = ok(ready.run("status", "stubborn"))
     assert "! the ledger says running, its node failed: g2 ended by itself with status 137" in text

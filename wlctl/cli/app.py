@@ -30,6 +30,7 @@ COMMANDS = {
     "ps": Lazy("wlctl.cli.looking", "ps", "List the current copies."),
     "status": Lazy("wlctl.cli.status", "status", "Ask how copies are; say where it differs."),
     "history": Lazy("wlctl.cli.status", "history", "List every step of a copy's life."),
+    "wait": Lazy("wlctl.cli.wait", "wait", "Wait until copies or nodes are in a state."),
     "logs": Lazy("wlctl.cli.looking", "logs", "Print the end of what a copy wrote."),
     "start": Lazy("wlctl.cli.starting", "start", "Start copies that are staged."),
     "restart": Lazy("wlctl.cli.starting", "restart", "Stop copies and start them again."),
