@@ -15,7 +15,7 @@ _wlctl() {
             --action|--after|--against|--agent|--as|--avoid|--capability|--count|--db|--env|--env-file|--file|--for|--generation|--grace|--host-key|--instance|--key|--kind|--known-hosts|--label|--message|--name|--node|--output|--pin|--plan|--plan-out|--policy|--port|--prefer|--principal|--project|--projects|--reason|--remove-capability|--remove-label|--sign|--signature|--signer|--since|--snapshot|--tail|--tier|--timeout|--until|--wait|--where|--why|--workload|-l|-m|-o) skip=value ;;
             -*) ;;
             *) case "$at/$word" in
-                /init|/signer|/signer/add|/signer/ls|/signer/rm|/signer/import|/signer/export|/policy|/policy/show|/policy/check|/policy/apply|/policy/test|/approve|/approvals|/revoke|/unrevoke|/revocations|/package|/package/init|/package/build|/package/sign|/package/verify|/package/show|/package/ls|/doctor|/node|/node/add|/node/ls|/node/show|/node/probe|/node/measure|/node/set|/node/cordon|/node/uncordon|/node/rekey|/node/enforce|/node/rm|/place|/ps|/status|/history|/wait|/logs|/start|/restart|/stop|/unload|/audit|/audit/log|/audit/verify|/audit/checkpoint|/audit/export|/ledger|/ledger/check|/ledger/backup|/ledger/migrate|/ledger/snapshot|/config|/config/show|/help|/completion) at=$at/$word ;;
+                /init|/signer|/signer/add|/signer/ls|/signer/rm|/signer/import|/signer/export|/policy|/policy/show|/policy/check|/policy/apply|/policy/test|/approve|/approvals|/revoke|/unrevoke|/revocations|/package|/package/init|/package/build|/package/sign|/package/verify|/package/show|/package/ls|/package/fetch|/package/gc|/doctor|/node|/node/add|/node/ls|/node/show|/node/probe|/node/measure|/node/set|/node/cordon|/node/uncordon|/node/rekey|/node/enforce|/node/rm|/place|/ps|/status|/history|/wait|/logs|/start|/restart|/stop|/unload|/audit|/audit/log|/audit/verify|/audit/checkpoint|/audit/export|/ledger|/ledger/check|/ledger/backup|/ledger/migrate|/ledger/snapshot|/config|/config/show|/help|/completion) at=$at/$word ;;
             esac ;;
         esac
     done
@@ -78,7 +78,7 @@ _wlctl() {
                 options='--reason -h --help --db -o --output -m --message --yes --no-color --debug' ;;
             /revocations) commands='' choices='' files=''
                 options='-h --help --db -o --output -m --message --yes --no-color --debug' ;;
-            /package) commands='init build sign verify show ls' choices='' files=''
+            /package) commands='init build sign verify show ls fetch gc' choices='' files=''
                 options='-h --help --db -o --output -m --message --yes --no-color --debug' ;;
             /package/init) commands='' choices='' files=yes
                 options='-h --help --db -o --output -m --message --yes --no-color --debug' ;;
@@ -92,6 +92,10 @@ _wlctl() {
                 options='-h --help --db -o --output -m --message --yes --no-color --debug' ;;
             /package/ls) commands='' choices='' files=''
                 options='-h --help --db -o --output -m --message --yes --no-color --debug' ;;
+            /package/fetch) commands='' choices='' files=yes
+                options='--node -h --help --db -o --output -m --message --yes --no-color --debug' ;;
+            /package/gc) commands='' choices='' files=''
+                options='--dry-run -h --help --db -o --output -m --message --yes --no-color --debug' ;;
             /doctor) commands='' choices='' files=''
                 options='-h --help --db -o --output -m --message --yes --no-color --debug' ;;
             /node) commands='add ls show probe measure set cordon uncordon rekey enforce rm' choices='' files=''

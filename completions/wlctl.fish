@@ -16,7 +16,7 @@ function __wlctl_at -d 'Succeed where exactly these commands were typed'
             case '-*'
             case '*'
                 switch "$at/$word"
-                    case /init /signer /signer/add /signer/ls /signer/rm /signer/import /signer/export /policy /policy/show /policy/check /policy/apply /policy/test /approve /approvals /revoke /unrevoke /revocations /package /package/init /package/build /package/sign /package/verify /package/show /package/ls /doctor /node /node/add /node/ls /node/show /node/probe /node/measure /node/set /node/cordon /node/uncordon /node/rekey /node/enforce /node/rm /place /ps /status /history /wait /logs /start /restart /stop /unload /audit /audit/log /audit/verify /audit/checkpoint /audit/export /ledger /ledger/check /ledger/backup /ledger/migrate /ledger/snapshot /config /config/show /help /completion
+                    case /init /signer /signer/add /signer/ls /signer/rm /signer/import /signer/export /policy /policy/show /policy/check /policy/apply /policy/test /approve /approvals /revoke /unrevoke /revocations /package /package/init /package/build /package/sign /package/verify /package/show /package/ls /package/fetch /package/gc /doctor /node /node/add /node/ls /node/show /node/probe /node/measure /node/set /node/cordon /node/uncordon /node/rekey /node/enforce /node/rm /place /ps /status /history /wait /logs /start /restart /stop /unload /audit /audit/log /audit/verify /audit/checkpoint /audit/export /ledger /ledger/check /ledger/backup /ledger/migrate /ledger/snapshot /config /config/show /help /completion
                         set at "$at/$word"
                 end
         end
@@ -216,7 +216,9 @@ complete -c wlctl -n "__wlctl_at /package" -a build -d 'Check a package and writ
 complete -c wlctl -n "__wlctl_at /package" -a sign -d 'Put a signature beside a package\'s manifest, as `ssh-keygen -Y sign` would make it.'
 complete -c wlctl -n "__wlctl_at /package" -a verify -d 'Verify a package as `place` would: manifest, signatures, then every file.'
 complete -c wlctl -n "__wlctl_at /package" -a show -d 'Show what a package says of itself, whether or not anybody vouches for it.'
-complete -c wlctl -n "__wlctl_at /package" -a ls -d 'List the packages in the controller\'s store.'
+complete -c wlctl -n "__wlctl_at /package" -a ls -d 'List the packages that were placed or tried, whether the store holds them, and who has them.'
+complete -c wlctl -n "__wlctl_at /package" -a fetch -d 'Bring files that the store has lost back from a node that holds them.'
+complete -c wlctl -n "__wlctl_at /package" -a gc -d 'Remove files from the store that no current copy needs, nor the version it had before.'
 complete -c wlctl -n "__wlctl_at /package" -s h -l help -d 'Show this text'
 complete -c wlctl -n "__wlctl_at /package" -l db -r -F -d 'The ledger'
 complete -c wlctl -n "__wlctl_at /package" -s o -l output -x -a 'table wide json jsonl name' -d 'One of table, wide, json, jsonl, name'
@@ -275,6 +277,23 @@ complete -c wlctl -n "__wlctl_at /package/ls" -s m -l message -x -d 'Keep TEXT i
 complete -c wlctl -n "__wlctl_at /package/ls" -l yes -d 'Answer every question with yes'
 complete -c wlctl -n "__wlctl_at /package/ls" -l no-color -d 'No colour'
 complete -c wlctl -n "__wlctl_at /package/ls" -l debug -d 'Show a traceback with an error'
+complete -c wlctl -n "__wlctl_at /package/fetch" -F
+complete -c wlctl -n "__wlctl_at /package/fetch" -l node -x -d 'Ask this node; not those that had the package'
+complete -c wlctl -n "__wlctl_at /package/fetch" -s h -l help -d 'Show this text'
+complete -c wlctl -n "__wlctl_at /package/fetch" -l db -r -F -d 'The ledger'
+complete -c wlctl -n "__wlctl_at /package/fetch" -s o -l output -x -a 'table wide json jsonl name' -d 'One of table, wide, json, jsonl, name'
+complete -c wlctl -n "__wlctl_at /package/fetch" -s m -l message -x -d 'Keep TEXT in the chain'
+complete -c wlctl -n "__wlctl_at /package/fetch" -l yes -d 'Answer every question with yes'
+complete -c wlctl -n "__wlctl_at /package/fetch" -l no-color -d 'No colour'
+complete -c wlctl -n "__wlctl_at /package/fetch" -l debug -d 'Show a traceback with an error'
+complete -c wlctl -n "__wlctl_at /package/gc" -l dry-run -d 'Only say what would be removed'
+complete -c wlctl -n "__wlctl_at /package/gc" -s h -l help -d 'Show this text'
+complete -c wlctl -n "__wlctl_at /package/gc" -l db -r -F -d 'The ledger'
+complete -c wlctl -n "__wlctl_at /package/gc" -s o -l output -x -a 'table wide json jsonl name' -d 'One of table, wide, json, jsonl, name'
+complete -c wlctl -n "__wlctl_at /package/gc" -s m -l message -x -d 'Keep TEXT in the chain'
+complete -c wlctl -n "__wlctl_at /package/gc" -l yes -d 'Answer every question with yes'
+complete -c wlctl -n "__wlctl_at /package/gc" -l no-color -d 'No colour'
+complete -c wlctl -n "__wlctl_at /package/gc" -l debug -d 'Show a traceback with an error'
 complete -c wlctl -n "__wlctl_at /doctor" -s h -l help -d 'Show this text'
 complete -c wlctl -n "__wlctl_at /doctor" -l db -r -F -d 'The ledger'
 complete -c wlctl -n "__wlctl_at /doctor" -s o -l output -x -a 'table wide json jsonl name' -d 'One of table, wide, json, jsonl, name'

@@ -12,7 +12,7 @@ _wlctl() {
             --action|--after|--against|--agent|--as|--avoid|--capability|--count|--db|--env|--env-file|--file|--for|--generation|--grace|--host-key|--instance|--key|--kind|--known-hosts|--label|--message|--name|--node|--output|--pin|--plan|--plan-out|--policy|--port|--prefer|--principal|--project|--projects|--reason|--remove-capability|--remove-label|--sign|--signature|--signer|--since|--snapshot|--tail|--tier|--timeout|--until|--wait|--where|--why|--workload|-l|-m|-o) skip=value ;;
             -*) ;;
             *) case "$at/$word" in
-                /init|/signer|/signer/add|/signer/ls|/signer/rm|/signer/import|/signer/export|/policy|/policy/show|/policy/check|/policy/apply|/policy/test|/approve|/approvals|/revoke|/unrevoke|/revocations|/package|/package/init|/package/build|/package/sign|/package/verify|/package/show|/package/ls|/doctor|/node|/node/add|/node/ls|/node/show|/node/probe|/node/measure|/node/set|/node/cordon|/node/uncordon|/node/rekey|/node/enforce|/node/rm|/place|/ps|/status|/history|/wait|/logs|/start|/restart|/stop|/unload|/audit|/audit/log|/audit/verify|/audit/checkpoint|/audit/export|/ledger|/ledger/check|/ledger/backup|/ledger/migrate|/ledger/snapshot|/config|/config/show|/help|/completion) at=$at/$word ;;
+                /init|/signer|/signer/add|/signer/ls|/signer/rm|/signer/import|/signer/export|/policy|/policy/show|/policy/check|/policy/apply|/policy/test|/approve|/approvals|/revoke|/unrevoke|/revocations|/package|/package/init|/package/build|/package/sign|/package/verify|/package/show|/package/ls|/package/fetch|/package/gc|/doctor|/node|/node/add|/node/ls|/node/show|/node/probe|/node/measure|/node/set|/node/cordon|/node/uncordon|/node/rekey|/node/enforce|/node/rm|/place|/ps|/status|/history|/wait|/logs|/start|/restart|/stop|/unload|/audit|/audit/log|/audit/verify|/audit/checkpoint|/audit/export|/ledger|/ledger/check|/ledger/backup|/ledger/migrate|/ledger/snapshot|/config|/config/show|/help|/completion) at=$at/$word ;;
             esac ;;
         esac
     done
@@ -369,7 +369,9 @@ _wlctl() {
                 'sign:Put a signature beside a package'\''s manifest, as `ssh-keygen -Y sign` would make it.'
                 'verify:Verify a package as `place` would: manifest, signatures, then every file.'
                 'show:Show what a package says of itself, whether or not anybody vouches for it.'
-                'ls:List the packages in the controller'\''s store.'
+                'ls:List the packages that were placed or tried, whether the store holds them, and who has them.'
+                'fetch:Bring files that the store has lost back from a node that holds them.'
+                'gc:Remove files from the store that no current copy needs, nor the version it had before.'
             )
             options=(
                 '-h:Show this text'
@@ -465,6 +467,37 @@ _wlctl() {
             ;;
         /package/ls)
             options=(
+                '-h:Show this text'
+                '--help:Show this text'
+                '--db:The ledger'
+                '-o:One of table, wide, json, jsonl, name'
+                '--output:One of table, wide, json, jsonl, name'
+                '-m:Keep TEXT in the chain'
+                '--message:Keep TEXT in the chain'
+                '--yes:Answer every question with yes'
+                '--no-color:No colour'
+                '--debug:Show a traceback with an error'
+            )
+            ;;
+        /package/fetch)
+            files=yes
+            options=(
+                '--node:Ask this node; not those that had the package'
+                '-h:Show this text'
+                '--help:Show this text'
+                '--db:The ledger'
+                '-o:One of table, wide, json, jsonl, name'
+                '--output:One of table, wide, json, jsonl, name'
+                '-m:Keep TEXT in the chain'
+                '--message:Keep TEXT in the chain'
+                '--yes:Answer every question with yes'
+                '--no-color:No colour'
+                '--debug:Show a traceback with an error'
+            )
+            ;;
+        /package/gc)
+            options=(
+                '--dry-run:Only say what would be removed'
                 '-h:Show this text'
                 '--help:Show this text'
                 '--db:The ledger'

@@ -9,7 +9,8 @@ from dataclasses import dataclass, field, replace
 from types import TracebackType
 from typing import BinaryIO, Self
 
-from wlctl.errors import ConnectFailed, ConnectionLost, Indeterminate
+from wlctl.errors import ConnectFailed, ConnectionLost, GarbledAnswer, Indeterminate
+from wlctl.host.upkeep import FETCH_BYTES
 from wlctl.model.actions import (
     Cleaned,
     GenerationStatus,
@@ -276,6 +277,15 @@ class FakeSession:
         self.node.store[sha256] = content
         self.hook("receive", "after")
         return None
+
+    def fetch(self, sha256: str, *, offset: int, size_bytes: int) -> bytes | Refused:
+        self.hook("fetch", "before")
+        if sha256 not in self.node.store:
+            return Refused(RefusalCode.FETCH, "the file is not in the store")
+        content = self.node.store[sha256]
+        if len(content) != size_bytes:
+            raise GarbledAnswer(f"the node's file has {len(content)} bytes, not {size_bytes}")
+        return content[offset : offset + FETCH_BYTES]
 
     def place(self, request: PlaceRequest) -> Placed | Launched | Refused:
         self.hook("place", "before")

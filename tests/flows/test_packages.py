@@ -235,7 +235,7 @@ def test_a_stored_file_that_rotted_is_missing(setting: Setting) -> None:
     path.chmod(0o644)
     path.write_text("rot")
 
-    with pytest.raises(FileMissing, match="is not whole in the store"):
+    with pytest.raises(FileMissing, match="are in no store"):
         admit(setting, admitted.package_id)
 
     assert admit(setting, setting.package).package_id == admitted.package_id

@@ -1,6 +1,7 @@
 """The store: files by their hash, whole or not there, whoever is killed meanwhile."""
 
 import hashlib
+import os
 import signal
 import subprocess
 import sys
@@ -51,12 +52,14 @@ def test_other_content_is_not_stored(store: Store) -> None:
 
 def test_a_file_that_is_there_stays_as_it_is(store: Store) -> None:
     store.put(SHA256, [DATA])
+    os.utime(store.path_of(SHA256), ns=(0, 0))
     before = store.path_of(SHA256).stat()
 
     store.put(SHA256, [DATA])
 
     after = store.path_of(SHA256).stat()
-    assert (after.st_ino, after.st_mtime_ns) == (before.st_ino, before.st_mtime_ns)
+    assert after.st_ino == before.st_ino
+    assert after.st_mtime_ns > before.st_mtime_ns, "it is fresh again: somebody relies on it"
 
 
 def test_other_content_is_refused_even_when_the_file_is_there(store: Store) -> None:
@@ -165,3 +168,68 @@ def test_a_link_in_the_place_of_a_temporary_is_not_followed(store: Store, tmp_pa
         store.put(SHA256, [DATA])
 
     assert target.read_text() == "precious"
+
+
+def test_what_is_needed_or_fresh_is_not_collected(store: Store) -> None:
+    names = {}
+    for content in (b"needed", b"old", b"fresh"):
+        name = hashlib.sha256(content).hexdigest()
+        store.put(name, [content])
+        os.utime(store.path_of(name), ns=(0, 2000 if content == b"fresh" else 1999))
+        names[content] = name
+    (store.path_of(SHA256).parent / "README").write_text("mine")
+
+    tried = store.collect({names[b"needed"]}, 2000, dry_run=True)
+    done = store.collect({names[b"needed"]}, 2000)
+
+    assert tried == done == ((names[b"old"], 3),)
+    assert [content for content, name in names.items() if store.verify(name)] == [
+        b"needed",
+        b"fresh",
+    ]
+    assert store.collect((), 2001) == tuple(
+        sorted((names[content], len(content)) for content in (b"needed", b"fresh"))
+    )
+    assert (store.path_of(SHA256).parent / "README").exists()
+
+
+def test_what_is_held_counts_as_fresh_and_is_still_judged(store: Store) -> None:
+    assert not store.hold(SHA256)
+    store.put(SHA256, [DATA])
+    os.utime(store.path_of(SHA256), ns=(0, 0))
+
+    assert store.hold(SHA256)
+
+    assert store.collect((), 1) == ()
+    store.path_of(SHA256).chmod(0o644)
+    store.path_of(SHA256).write_bytes(b"rot")
+    assert not store.hold(SHA256)
+    assert store.has(SHA256, 3)
+    assert not store.has(SHA256, 4)
+
+
+def test_who_relies_on_a_file_and_who_collects_wait_for_each_other(store: Store) -> None:
+    """A file that was found to be there is touched before anybody can collect it."""
+    store.put(SHA256, [DATA])
+    os.utime(store.path_of(SHA256), ns=(0, 0))
+    order: list[str] = []
+    began = threading.Event()
+
+    class Slow(Store):
+        def verify(self, sha256: str) -> bool:
+            found = super().verify(sha256)
+            began.set()
+            collector.join(0.2)  # it must still wait then
+            order.append("held")
+            return found
+
+    def collect() -> None:
+        began.wait(30)
+        order.append(f"collected {len(store.collect((), 1))}")
+
+    collector = threading.Thread(target=collect)
+    collector.start()
+    Slow(store.path_of(SHA256).parent).hold(SHA256)
+    collector.join(30)
+
+    assert order == ["held", "collected 0"]

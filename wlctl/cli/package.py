@@ -155,7 +155,11 @@ def show(ctx: typer.Context, directory: Directory) -> None:
 
 @app.command("ls")
 def ls(ctx: typer.Context) -> None:
-    """List the packages in the controller's store."""
+    """List the packages that were placed or tried, whether the store holds them, and who has them.
+
+    HELD says whether all files are in the store; USED BY names the current copies, and BEFORE those
+    whose version before it was. `package gc` keeps the files of both.
+    """
     session = session_of(ctx)
     now_ms = session.runtime.now_ms()
     columns: list[render.Column[Listed]] = [
@@ -163,6 +167,11 @@ def ls(ctx: typer.Context) -> None:
         render.Column("NAME", "name", lambda it: it.package.name),
         render.Column("VERSION", "version", lambda it: it.package.version),
         render.Column("SIGNERS", "signers", lambda it: it.signers),
+        render.Column("HELD", "missing_files", lambda it: it.missing, _held),
+        render.Column("USED BY", "used_by", lambda it: it.used_by),
+        render.Column("BEFORE", "previous_of", lambda it: it.previous_of, wide=True),
+        render.Column("", "files", lambda it: it.files),
+        render.Column("SIZE", "size_bytes", lambda it: it.size_bytes, wide=True),
         render.Column(
             "ADMITTED",
             "admitted_at",
@@ -171,6 +180,66 @@ def ls(ctx: typer.Context) -> None:
         ),
     ]
     render.rows(session, "wlctl.packages/1", columns, stored.ls(session.runtime))
+
+
+@app.command("fetch")
+def fetch(
+    ctx: typer.Context,
+    package: Annotated[str, typer.Argument(help="NAME@VERSION, or the beginning of an id.")],
+    node: Annotated[
+        str, typer.Option(metavar="NODE", help="Ask this node; not those that had the package.")
+    ] = "",
+) -> None:
+    """Bring files that the store has lost back from a node that holds them.
+
+    `place` does so by itself. What a node sends counts only when its sha256 is the one that was
+    signed.
+    """
+    session = session_of(ctx)
+    done = stored.fetch(session.runtime, package, node=node)
+    value: dict[str, Json] = {
+        "package": done.package.id,
+        "fetched": [
+            {
+                "path": one.file.path,
+                "sha256": one.file.sha256,
+                "size_bytes": one.file.size_bytes,
+                "node": one.node,
+            }
+            for one in done.fetched
+        ],
+    }
+    title = f"{done.package.name} {done.package.version}"
+    lines = [f"fetched {one.file.path} from {one.node}" for one in done.fetched]
+    lines += [f"{title} is whole in the store{'' if lines else '; nothing to do'}"]
+    render.document(session, "wlctl.package-fetch/1", value, lines, name=done.package.id)
+
+
+@app.command("gc")
+def gc(
+    ctx: typer.Context,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Only say what would be removed.")
+    ] = False,
+) -> None:
+    """Remove files from the store that no current copy needs, nor the version it had before.
+
+    Files that came within the hour stay: somebody may be placing them. A package that was ever
+    placed stays listed; one that was only tried is forgotten with its files.
+    """
+    session = session_of(ctx)
+    done = stored.gc(session.runtime, dry_run=dry_run)
+    would = "would remove" if dry_run else "removed"
+    value: dict[str, Json] = {
+        "dry_run": dry_run,
+        "files": [{"sha256": sha256, "size_bytes": size} for sha256, size in done.files],
+        "size_bytes": done.size_bytes,
+        "forgotten": [one.id for one in done.forgotten],
+        "kept": done.kept,
+    }
+    lines = [f"{would} {len(done.files)} files, {done.size_bytes} bytes; {done.kept} packages kept"]
+    lines += [f"{would} {one.name} {one.version} from the list" for one in done.forgotten]
+    render.document(session, "wlctl.package-gc/1", value, lines)
 
 
 def key_choice(session: Session, file: Path | None, agent: str, option: str) -> KeyChoice | None:
@@ -184,6 +253,10 @@ def key_choice(session: Session, file: Path | None, agent: str, option: str) -> 
     if file is None and not agent:
         return None
     return KeyChoice(file, agent, session.secret)
+
+
+def _held(one: Listed) -> str:
+    return f"lacks {one.missing} of {one.files}" if one.missing else "whole"
 
 
 def _title(stated: Manifest) -> str:

@@ -158,7 +158,7 @@ def inspect(rt: Runtime, package: Path) -> Verified:
     """
     counts = trust.trust_of(rt)
     if stored.is_stored(package):
-        return stored.verify_stored(rt, str(package), counts, Store(rt.home.store))
+        return stored.verify_stored(rt, str(package), counts, fetches=False)
     return verify.verify(package, counts)
 
 
@@ -201,9 +201,8 @@ def admit(rt: Runtime, package: Path) -> Admitted:
     counts = trust.trust_of(rt)
     store = Store(rt.home.store)
     if stored.is_stored(package):
-        return _admitted(
-            stored.verify_stored(rt, str(package), counts, store), store, is_stale=False
-        )
+        verified = stored.verify_stored(rt, str(package), counts, fetches=True)
+        return _admitted(verified, store, is_stale=False)
     verified = verify.verify(package, counts, store)
     return _admitted(verified, store, is_stale=is_stale(package, verified.manifest))
 

@@ -1,5 +1,7 @@
 """Reads what a node says it keeps for its ledgers, strictly, into the model's values."""
 
+import binascii
+
 from wlctl.errors import GarbledAnswer
 from wlctl.host.answer import Answer, Line, number
 from wlctl.model.ids import InstanceId, is_checked_id
@@ -31,6 +33,20 @@ def collected(found: Answer) -> Collected:
         logs=found.number("logs"),
         held_by=tuple(field for line in found.all("held") for field in line.fields),
     )
+
+
+def part(found: Answer, size_bytes: int, expected_bytes: int) -> bytes:
+    """Read a part of a file: exactly `expected_bytes` of one that has `size_bytes`."""
+    if (size := found.number("size")) != size_bytes:
+        raise GarbledAnswer(f"the node's file has {size} bytes, not {size_bytes}")
+    text = "".join(field for line in found.all("data") for field in line.fields)
+    try:
+        data = binascii.a2b_base64(text, strict_mode=True)
+    except (binascii.Error, ValueError):
+        raise GarbledAnswer("a part of a file is not base64") from None
+    if len(data) != expected_bytes:
+        raise GarbledAnswer(f"{len(data)} bytes of a file came, {expected_bytes} were asked for")
+    return data
 
 
 def supervised(found: Answer) -> Supervised:

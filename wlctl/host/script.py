@@ -11,6 +11,7 @@ _PARTS: dict[str, tuple[str, ...]] = {
     "facts": ("state", "way", "tools", "ask", "runtimes", "hardware", "storage", "macos", "facts"),
     "offer": ("state", "offer"),
     "receive": ("state", "receive"),
+    "fetch": ("state", "fetch"),
     "place": (
         *_INSTANCE,
         "signed",

@@ -24,8 +24,36 @@ LOG_KEEP_MIN = 7 * 24 * 60
 WITNESS_MAX_BYTES = 16 << 20
 
 
+FETCH_BYTES = 2 << 20
+"""So much of a file comes with one answer."""
+
+FETCH_MAX_BYTES = 2 * FETCH_BYTES
+"""As text it is a third longer, and in lines."""
+
+
 class Upkeep(Session):
     """The actions that run nothing."""
+
+    def fetch(self, sha256: str, *, offset: int, size_bytes: int) -> bytes | Refused:
+        """Read the part of a store file that begins at `offset`, up to `FETCH_BYTES` of it.
+
+        Args:
+            offset: A multiple of `FETCH_BYTES`, within the file.
+            size_bytes: Of the whole file.
+
+        Raises:
+            GarbledAnswer: The node has a file of another size, or sent more or less of it.
+        """
+        found = self._run(
+            "fetch",
+            ("sha256", sha256),
+            ("offset", str(offset)),
+            ("bytes", str(FETCH_BYTES)),
+            answer_max_bytes=FETCH_MAX_BYTES,
+        )
+        if isinstance(found, Refused):
+            return found
+        return kept.part(found, size_bytes, min(FETCH_BYTES, size_bytes - offset))
 
     def collect(
         self,

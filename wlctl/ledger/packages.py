@@ -5,15 +5,16 @@ that placed the package names the id.
 """
 
 import json
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from sqlalchemy import Row, insert, select, update
+from sqlalchemy import Row, delete, func, insert, select, update
 
-from wlctl.ledger.schema import packages
+from wlctl.ledger.schema import instances, orders, packages
 from wlctl.ledger.store import ReadTx, WriteTx
-from wlctl.model.ids import PackageId
+from wlctl.model.ids import NodeName, PackageId
+from wlctl.model.instance import CLOSED
 from wlctl.model.package import Manifest
 
 
@@ -78,6 +79,60 @@ def beginning_with(tx: ReadTx, prefix: str) -> list[StoredPackage]:
     """Return the packages whose id begins so, ascending by id."""
     query = select(packages).where(packages.c.id.startswith(prefix, autoescape=True))
     return [_of(row) for row in tx.conn.execute(query.order_by(packages.c.id))]
+
+
+@dataclass(frozen=True, slots=True)
+class Use:
+    """Who needs packages.
+
+    Attributes:
+        current: Package id to the names of the current copies that have it, ascending.
+        previous: Package id to the names that had it before the one they have now, ascending.
+        placed: Ids of all packages that history tells of: whatever was ever placed or ordered.
+    """
+
+    current: Mapping[str, tuple[str, ...]]
+    previous: Mapping[str, tuple[str, ...]]
+    placed: frozenset[str]
+
+
+def use(tx: ReadTx) -> Use:
+    """Say who needs which packages; what nobody needs is in neither of the first two."""
+    columns = (instances.c.name, instances.c.package_id, instances.c.state)
+    order = (instances.c.created_at_ms.desc(), instances.c.id)
+    rows = tx.conn.execute(select(*columns).order_by(*order)).all()
+    ordered = tx.conn.execute(select(orders.c.package_id).distinct()).scalars()
+    now = {row.name: row.package_id for row in rows if row.state not in CLOSED}
+    before: dict[str, str] = {}
+    for row in rows:
+        if row.name in now and row.package_id != now[row.name]:
+            before.setdefault(row.name, row.package_id)
+    placed = frozenset((*ordered, *(row.package_id for row in rows)))
+    return Use(_names_by_package(now), _names_by_package(before), placed)
+
+
+def _names_by_package(packages_by_name: Mapping[str, str]) -> dict[str, tuple[str, ...]]:
+    found: dict[str, tuple[str, ...]] = {}
+    for name, package_id in sorted(packages_by_name.items()):
+        found[package_id] = (*found.get(package_id, ()), name)
+    return found
+
+
+def nodes_of(tx: ReadTx, package_ids: Collection[str]) -> list[NodeName]:
+    """Return the nodes that any copy of these packages was placed on, the latest first."""
+    latest = func.max(instances.c.created_at_ms)
+    query = (
+        select(instances.c.node)
+        .where(instances.c.package_id.in_(package_ids))
+        .group_by(instances.c.node)
+        .order_by(latest.desc(), instances.c.node)
+    )
+    return [NodeName(name) for name in tx.conn.execute(query).scalars()]
+
+
+def forget(tx: WriteTx, package_ids: Collection[str]) -> None:
+    """Remember packages no longer; the caller has found that history tells of none of them."""
+    tx.conn.execute(delete(packages).where(packages.c.id.in_(package_ids)))
 
 
 def _of(row: Row[Any]) -> StoredPackage:

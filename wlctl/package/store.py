@@ -3,7 +3,7 @@
 import fcntl
 import hashlib
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Container, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import BinaryIO
@@ -44,6 +44,72 @@ class Store:
         except OSError as error:
             raise tree.unreadable(str(self.path_of(sha256)), error) from error
 
+    def has(self, sha256: str, size_bytes: int) -> bool:
+        """Answer whether a file of that name and size is there; its bytes are not looked at."""
+        try:
+            return self.path_of(sha256).stat().st_size == size_bytes
+        except OSError:
+            return False
+
+    def hold(self, sha256: str) -> bool:
+        """Answer as `verify`, and keep the file from being collected for a while if it is there."""
+        try:
+            with self._lock(fcntl.LOCK_SH):
+                is_there = self.verify(sha256)
+                if is_there:
+                    os.utime(self.path_of(sha256))
+                return is_there
+        except FileNotFoundError:
+            return False  # there is no store yet
+        except OSError as error:
+            raise tree.unreadable(str(error.filename or self._root), error) from error
+
+    def collect(
+        self, needed: Container[str], before_ns: int, *, dry_run: bool = False
+    ) -> tuple[tuple[str, int], ...]:
+        """Remove files that nobody needs; return their hashes and sizes, ascending.
+
+        What was put or held at or after `before_ns` stays: it may be about
+        to be placed by somebody who has recorded nothing yet.
+
+        Args:
+            needed: Hashes to keep, whatever their age.
+            before_ns: In epoch nanoseconds of this machine's clock, as files have it.
+            dry_run: Only say which.
+
+        Raises:
+            FilesUnreadable: The system does not let them go.
+        """
+        try:
+            with self._lock(fcntl.LOCK_EX):
+                return tuple(self._collected(needed, before_ns, dry_run=dry_run))
+        except FileNotFoundError:
+            return ()  # there is no store yet
+        except OSError as error:
+            raise tree.unreadable(str(error.filename or self._root), error) from error
+
+    def _collected(
+        self, needed: Container[str], before_ns: int, *, dry_run: bool
+    ) -> Iterator[tuple[str, int]]:
+        for path in sorted(self._root.iterdir()):
+            if not is_sha256(path.name) or path.name in needed:
+                continue
+            status = path.stat(follow_symlinks=False)
+            if status.st_mtime_ns < before_ns:
+                if not dry_run:
+                    path.unlink()
+                yield path.name, status.st_size
+
+    @contextmanager
+    def _lock(self, how: int) -> Iterator[None]:
+        """Keep who collects and who relies on a file apart."""
+        file = os.open(self._root, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        try:
+            fcntl.flock(file, how)
+            yield
+        finally:
+            os.close(file)
+
     def open(self, sha256: str) -> BinaryIO:
         """Open a file for reading; whoever receives the bytes checks their hash.
 
@@ -63,7 +129,7 @@ class Store:
             raise tree.unreadable(str(path), error) from error
 
     def put(self, sha256: str, chunks: Iterable[bytes]) -> None:
-        """Store a file, synced, before its name can be seen; one that is there already stays.
+        """Store a file, synced, before its name can be seen; one that is there already stays, held.
 
         The chunks are read to their end in any case, and a stored file that has rotted is replaced.
 
@@ -83,7 +149,7 @@ class Store:
         _sweep(temporary)
         digest = hashlib.sha256()
         with _locked_file(temporary / sha256) as file:
-            is_there = self.verify(sha256)
+            is_there = self.hold(sha256)
             for chunk in chunks:
                 digest.update(chunk)
                 if not is_there:
