@@ -11,7 +11,7 @@ function __wlctl_at -d 'Succeed where exactly these commands were typed'
         switch $word
             case --
                 return 1
-            case --action --after --against --agent --as --avoid --capability --count --db --env --env-file --file --for --generation --grace --host-key --instance --key --kind --known-hosts --label --message --name --node --output --pin --plan --plan-out --policy --port --prefer --principal --project --projects --reason --remove-capability --remove-label --sign --signature --signer --since --snapshot --tail --tier --timeout --until --wait --where --why --workload -l -m -o
+            case --action --after --against --agent --as --avoid --capability --count --db --env --env-file --file --for --generation --grace --host-key --instance --key --kind --known-hosts --label --message --name --node --output --pin --plan --plan-out --policy --port --prefer --principal --project --projects --reason --remove-capability --remove-label --secret --sign --signature --signer --since --snapshot --tail --tier --timeout --until --wait --where --why --workload -l -m -o
                 set skip value
             case '-*'
             case '*'
@@ -430,6 +430,7 @@ complete -c wlctl -n "__wlctl_at /place" -l refresh -l no-refresh -d 'Look again
 complete -c wlctl -n "__wlctl_at /place" -l project -x -d 'Kept with the order; the policy may ask for it'
 complete -c wlctl -n "__wlctl_at /place" -l env -x -d 'Set a variable that the package allows; repeat'
 complete -c wlctl -n "__wlctl_at /place" -l env-file -r -F -d 'Lines K=V, as if each was given with --env'
+complete -c wlctl -n "__wlctl_at /place" -l secret -x -d 'Take the package\'s secret NAME from that entry of your [secrets]; repeat'
 complete -c wlctl -n "__wlctl_at /place" -l key -x -d 'Spent by the first order with it: a repeated command places once'
 complete -c wlctl -n "__wlctl_at /place" -l wait -x -a 'running finished' -d 'Return when it is up and healthy, or (a job) when it has finished'
 complete -c wlctl -n "__wlctl_at /place" -l detach -d 'Return when it was started; wait for nothing'

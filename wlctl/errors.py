@@ -592,6 +592,17 @@ class NameTaken(WlctlError):
     exit_code = ExitCode.REFUSED
 
 
+class SecretUnavailable(WlctlError):
+    """A secret that the workload needs cannot be had where your settings say it is.
+
+    `[secrets]` of your config.toml names, for each, a variable, a file that only you can read, or
+    a command. Nothing was sent.
+    """
+
+    code = "secret-unavailable"
+    exit_code = ExitCode.FAILED
+
+
 class KeySpent(WlctlError):
     """The key of an order was given before, with another order or for what was unloaded since.
 

@@ -76,6 +76,13 @@ def place(
         Path | None,
         typer.Option(metavar="FILE", help="Lines K=V, as if each was given with --env."),
     ] = None,
+    secret: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="NAME[=ENTRY]",
+            help="Take the package's secret NAME from that entry of your [secrets]; repeat.",
+        ),
+    ] = None,
     key: Annotated[
         str,
         typer.Option(help="Spent by the first order with it: a repeated command places once."),
@@ -156,6 +163,7 @@ def place(
         project=project,
         env=environment(env or (), env_file),
         args=tuple(args or ()),
+        secrets=tuple(map(_entry, secret or ())),
         key=key,
         plan=None if plan_file is None else plan.read(plan_file),
     )
@@ -195,6 +203,13 @@ def _remove_failed(session: Session, waits: Waits) -> None:
         if awaited.came in (Came.FAILED, Came.LATE):
             ended = ending.unload(session.runtime, awaited.instance.id)
             session.note(f"{name} did not come up; unload: {ended.end.value}")
+
+
+def _entry(word: str) -> tuple[str, str]:
+    name, equals, entry = word.partition("=")
+    if not name or (equals and not entry):
+        raise UsageError("--secret takes NAME or NAME=ENTRY")
+    return name, entry or name
 
 
 def environment(given: Iterable[str], file: Path | None) -> tuple[tuple[str, str], ...]:

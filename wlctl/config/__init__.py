@@ -1,12 +1,13 @@
 """Which value each setting has, and who said so: flag, environment, file or default."""
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
-from wlctl.config import files, values
+from wlctl.config import files, secrets, values
+from wlctl.config.secrets import SecretSource
 from wlctl.config.values import Parse
 from wlctl.errors import InvalidFile, NoHome, UsageError
 
@@ -74,6 +75,7 @@ class Settings:
     Attributes:
         db: URL of the ledger, or the absolute path of its file.
         origins: Who set each of the others, by name.
+        secrets: Where the values of secrets are, by name.
     """
 
     db: str = _setting(
@@ -128,6 +130,7 @@ class Settings:
         values.capability, "node.class.dev", "what marks a machine of last resort"
     )
     origins: Mapping[str, Origin] = field(default_factory=dict)
+    secrets: Mapping[str, SecretSource] = field(default_factory=dict)
 
 
 SETTINGS = {item.name: item.metadata for item in fields(Settings) if item.metadata}
@@ -183,6 +186,10 @@ def load(flags: Mapping[str, object], environ: Mapping[str, str], places: Places
     locked = _table(places.system_file, LOCKED, system.pop(LOCKED, {}))
     project = files.read_project(places.project_file)
     user = files.read(places.user_file)
+    named = {
+        **secrets.read(places.system_file, _secrets_of(places.system_file, system)),
+        **secrets.read(places.user_file, _secrets_of(places.user_file, user)),
+    }
     found: dict[str, tuple[object, Origin]] = {}
     _add(found, _from_file(system, places.system_file))
     _add(found, _from_file(user, places.user_file))
@@ -197,7 +204,11 @@ def load(flags: Mapping[str, object], environ: Mapping[str, str], places: Places
                 hint="leave the flag out",
             )
         found[key] = (value, origin)
-    return _settled(found, places)
+    return replace(_settled(found, places), secrets=named)
+
+
+def _secrets_of(path: Path | None, table: dict[str, object]) -> dict[str, object]:
+    return _table(path, secrets.TABLE, table.pop(secrets.TABLE, {}))
 
 
 def written(key: str) -> str:

@@ -36,6 +36,7 @@ class Order:
         project: Kept with the order, and matched by permits; empty for none.
         env: Added to the sheet's environment; only names that the package allows.
         args: Added to the command, where the package allows it.
+        secrets: The package's name of each to the entry of the settings, where they differ.
         key: Spent by the first order that is carried out with it; empty for none.
         plan: What `--plan-out` wrote: the decision must come out the same; None for any.
     """
@@ -55,6 +56,7 @@ class Order:
     project: str = ""
     env: tuple[tuple[str, str], ...] = ()
     args: tuple[str, ...] = ()
+    secrets: tuple[tuple[str, str], ...] = ()
     key: str = ""
     plan: Plan | None = None
 
@@ -66,6 +68,7 @@ class Options:
     env: tuple[tuple[str, str], ...]
     args: tuple[str, ...]
     start: bool
+    secrets: Mapping[str, str]
 
 
 def decide(rt: Runtime, tx: ReadTx, now_ms: int, order: Order, admitted: Admitted) -> Decision:
@@ -173,16 +176,19 @@ def options_of(order: Order) -> dict[str, Json]:
         "project": order.project,
         "env": dict(order.env),
         "args": list(order.args),
+        "secrets": dict(order.secrets),
     }
 
 
 def options_read(kept: Mapping[str, Json]) -> Options:
     """Read back what `options_of` wrote."""
-    env, args = kept.get("env", {}), kept.get("args", [])
+    env, args, secrets = kept["env"], kept["args"], kept["secrets"]
     assert isinstance(env, Mapping)
+    assert isinstance(secrets, Mapping)
     assert isinstance(args, list | tuple)
     return Options(
         env=tuple((name, str(value)) for name, value in env.items()),
         args=tuple(map(str, args)),
         start=kept["start"] is True,
+        secrets={name: str(entry) for name, entry in secrets.items()},
     )

@@ -1,6 +1,6 @@
 """Write down that a copy is about to be placed on a node, before anything is sent there."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from wlctl.flows import deciding
 from wlctl.flows.deciding import Order
@@ -31,6 +31,7 @@ class Wanted:
         name: Of this copy.
         order_row: Number of the order in the ledger.
         request: What was decided about; of it, this is one copy.
+        secrets: Values, which are kept nowhere else and never shown.
     """
 
     decision: DecisionId
@@ -40,6 +41,7 @@ class Wanted:
     order_row: int
     admitted: Admitted
     request: PlaceRequest
+    secrets: actions.Secrets = field(default=(), repr=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,6 +134,7 @@ def request_for(rt: Runtime, intent: Intent, *, deadline_ms: int) -> actions.Pla
         env=order.env,
         args=order.args,
         start=order.start,
+        secrets=intent.wanted.secrets,
         signatures=intent.wanted.admitted.signatures,
         project=order.project,
     )

@@ -8,10 +8,10 @@ and keeps what it holds.
 import hashlib
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from wlctl.errors import Indeterminate, KeySpent, NameTaken, UsageError, WlctlError
-from wlctl.flows import deciding, fanout, packages, plan, recover
+from wlctl.flows import deciding, fanout, packages, plan, recover, secrets
 from wlctl.flows import nodes as fleet
 from wlctl.flows.deciding import Order
 from wlctl.flows.dispatch import Dispatched, dispatch
@@ -23,7 +23,7 @@ from wlctl.ledger import attempts, chain, instances, keys, operations
 from wlctl.ledger.attempts import Attempt
 from wlctl.ledger.operations import Turn
 from wlctl.ledger.store import ReadTx, WriteTx
-from wlctl.model.actions import Launched
+from wlctl.model.actions import Launched, Secrets
 from wlctl.model.event import Json
 from wlctl.model.ids import DecisionId, InstanceId, is_checked_id
 from wlctl.model.instance import Instance
@@ -84,12 +84,14 @@ class _Ask:
     Attributes:
         name: Of the order; that of its copy where it is one.
         names: Of the copies.
+        secrets: Values of those it needs; never shown.
     """
 
     order: Order
     admitted: Admitted
     name: str
     names: tuple[str, ...]
+    secrets: Secrets = field(default=(), repr=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,7 +133,7 @@ def place(rt: Runtime, order: Order, *, go_on: Callable[[], bool] = always) -> R
     _check(order, admitted, name)
     if order.refresh:
         fleet.refresh(rt)  # slow: SSH to every stale node, so no lock is held
-    ask = _Ask(order, admitted, name, names_of(order, name))
+    ask = _Ask(order, admitted, name, names_of(order, name), _secrets(rt, order, admitted))
     has_health = admitted.workload.health is not None
     report = _place(rt, ask, go_on)
     return replace(report, is_stale=admitted.is_stale, has_health=has_health)
@@ -163,6 +165,26 @@ def _check(order: Order, admitted: Admitted, name: str) -> None:
                 f"{admitted.spec.name} does not let an order set {variable}",
                 hint="its package allows " + (", ".join(run.env_allow) or "none (env_allow)"),
             )
+
+
+def _secrets(rt: Runtime, order: Order, admitted: Admitted) -> Secrets:
+    """Get the values that will be sent; a dry run, and what is only staged, look for no value.
+
+    Raises:
+        UsageError: The package has no secret of a name that the order gives.
+        SecretUnavailable: One cannot be had.
+    """
+    names, entries = admitted.spec.secrets, dict(order.secrets)
+    for name in entries:
+        if name not in names:
+            raise UsageError(
+                f"{admitted.spec.name} takes no secret {name}",
+                hint="it takes " + (", ".join(names) or "none"),
+            )
+    if order.dry_run or not order.start:
+        secrets.sources(rt, names, entries)
+        return ()
+    return secrets.resolve(rt, names, entries)
 
 
 def _place(rt: Runtime, ask: _Ask, go_on: Callable[[], bool]) -> Report:
@@ -278,6 +300,7 @@ def _wanted(
             ),
             admitted=ask.admitted,
             request=decision.request,
+            secrets=ask.secrets,
         )
         for position, name in enumerate(names, 1)
     ]

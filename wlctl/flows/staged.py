@@ -29,6 +29,7 @@ class Staged:
         files: What its node must have to run its variant, the launch sheet first.
         health: How it is asked for; None where nothing is.
         grace_ms: Between stop signal and kill.
+        secrets: The package's name of each to the entry of the settings, where they differ.
     """
 
     spec: WorkloadSpec
@@ -36,6 +37,7 @@ class Staged:
     files: tuple[PackageFile, ...]
     health: Health | None
     grace_ms: int
+    secrets: Mapping[str, str]
 
 
 def read(tx: ReadTx, instance: Instance) -> Staged:
@@ -56,6 +58,7 @@ def read(tx: ReadTx, instance: Instance) -> Staged:
         files=(manifest.sheet_of(stated, variant), *manifest.files_of(stated, variant)),
         health=stated.workload.health,
         grace_ms=stated.workload.lifecycle.stop_grace_ms,
+        secrets=cast("Mapping[str, str]", options.get("secrets", {})),
     )
 
 

@@ -18,7 +18,7 @@ from wlctl.errors import (
     Unreachable,
     WlctlError,
 )
-from wlctl.flows import looking, operating
+from wlctl.flows import looking, operating, secrets
 from wlctl.flows.intents import REQUEST_VALID_MS, walk_to
 from wlctl.flows.looking import Look
 from wlctl.flows.mirror import changes, mirror
@@ -234,7 +234,12 @@ def _launch(rt: Runtime, wish: Wish, way: _Way) -> Beginning:
 
 
 def _send(rt: Runtime, wish: Wish, session: "NodeSession") -> Launched | Refused:
-    """Bring the files that the node lacks by now, then start."""
+    """Bring the files that the node lacks by now, then start; secrets are got anew.
+
+    Raises:
+        SecretUnavailable: One cannot be had; nothing was sent.
+    """
+    given = secrets.resolve(rt, wish.staged.spec.secrets, wish.staged.secrets)
     sizes = {file.sha256: file.size_bytes for file in wish.staged.files}
     offered = session.offer(tuple(sizes))
     if isinstance(offered, Refused):
@@ -255,6 +260,7 @@ def _send(rt: Runtime, wish: Wish, session: "NodeSession") -> Launched | Refused
             fence=wish.fence,
             package=wish.instance.package_id,
             deadline_ms=offered.uptime_ms + REQUEST_VALID_MS,
+            secrets=given,
         )
     )
 
