@@ -15,7 +15,7 @@ _wlctl() {
             --action|--after|--against|--agent|--as|--avoid|--capability|--count|--db|--env|--env-file|--file|--for|--generation|--grace|--host-key|--instance|--key|--kind|--known-hosts|--label|--message|--name|--node|--output|--pin|--plan|--plan-out|--policy|--port|--prefer|--principal|--project|--projects|--reason|--remove-capability|--remove-label|--secret|--sign|--signature|--signer|--since|--snapshot|--tail|--tier|--timeout|--until|--wait|--where|--why|--workload|-l|-m|-o) skip=value ;;
             -*) ;;
             *) case "$at/$word" in
-                /init|/signer|/signer/add|/signer/ls|/signer/rm|/signer/import|/signer/export|/policy|/policy/show|/policy/check|/policy/apply|/policy/test|/approve|/approvals|/revoke|/unrevoke|/revocations|/package|/package/init|/package/build|/package/sign|/package/verify|/package/show|/package/ls|/package/fetch|/package/gc|/doctor|/node|/node/add|/node/ls|/node/show|/node/probe|/node/measure|/node/set|/node/cordon|/node/uncordon|/node/rekey|/node/enforce|/node/rm|/place|/ps|/status|/history|/wait|/logs|/start|/restart|/stop|/unload|/audit|/audit/log|/audit/verify|/audit/checkpoint|/audit/export|/ledger|/ledger/check|/ledger/backup|/ledger/migrate|/ledger/snapshot|/config|/config/show|/help|/completion) at=$at/$word ;;
+                /init|/signer|/signer/add|/signer/ls|/signer/rm|/signer/import|/signer/export|/policy|/policy/show|/policy/check|/policy/apply|/policy/test|/approve|/approvals|/revoke|/unrevoke|/revocations|/package|/package/init|/package/build|/package/sign|/package/verify|/package/show|/package/ls|/package/fetch|/package/gc|/doctor|/node|/node/add|/node/ls|/node/show|/node/probe|/node/measure|/node/set|/node/cordon|/node/uncordon|/node/rekey|/node/enforce|/node/rm|/place|/decisions|/explain|/ps|/status|/history|/wait|/logs|/start|/restart|/stop|/unload|/audit|/audit/log|/audit/verify|/audit/checkpoint|/audit/export|/ledger|/ledger/check|/ledger/backup|/ledger/migrate|/ledger/snapshot|/config|/config/show|/help|/completion) at=$at/$word ;;
             esac ;;
         esac
     done
@@ -42,7 +42,7 @@ _wlctl() {
         esac
     else
         case $at in
-            '') commands='init signer policy approve approvals revoke unrevoke revocations package doctor node place ps status history wait logs start restart stop unload audit ledger config help completion' choices='' files=''
+            '') commands='init signer policy approve approvals revoke unrevoke revocations package doctor node place decisions explain ps status history wait logs start restart stop unload audit ledger config help completion' choices='' files=''
                 options='--version -h --help --db -o --output -m --message --yes --no-color --debug' ;;
             /init) commands='' choices='' files=''
                 options='--signer -h --help --db -o --output -m --message --yes --no-color --debug' ;;
@@ -124,6 +124,10 @@ _wlctl() {
                 options='--clean -h --help --db -o --output -m --message --yes --no-color --debug' ;;
             /place) commands='' choices='' files=yes
                 options='--name --dry-run --pin --prefer --avoid --where --count --allow-emulated --start --no-start --refresh --no-refresh --project --env --env-file --secret --key --wait --detach --timeout --rm-on-failure --plan-out --plan --why --snapshot --all -h --help --db -o --output -m --message --yes --no-color --debug' ;;
+            /decisions) commands='' choices='' files=''
+                options='--workload --node --since -h --help --db -o --output -m --message --yes --no-color --debug' ;;
+            /explain) commands='' choices='' files=''
+                options='--last --all --full --why -h --help --db -o --output -m --message --yes --no-color --debug' ;;
             /ps) commands='' choices='' files=''
                 options='-h --help --db -o --output -m --message --yes --no-color --debug' ;;
             /status) commands='' choices='' files=''

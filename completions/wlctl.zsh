@@ -12,7 +12,7 @@ _wlctl() {
             --action|--after|--against|--agent|--as|--avoid|--capability|--count|--db|--env|--env-file|--file|--for|--generation|--grace|--host-key|--instance|--key|--kind|--known-hosts|--label|--message|--name|--node|--output|--pin|--plan|--plan-out|--policy|--port|--prefer|--principal|--project|--projects|--reason|--remove-capability|--remove-label|--secret|--sign|--signature|--signer|--since|--snapshot|--tail|--tier|--timeout|--until|--wait|--where|--why|--workload|-l|-m|-o) skip=value ;;
             -*) ;;
             *) case "$at/$word" in
-                /init|/signer|/signer/add|/signer/ls|/signer/rm|/signer/import|/signer/export|/policy|/policy/show|/policy/check|/policy/apply|/policy/test|/approve|/approvals|/revoke|/unrevoke|/revocations|/package|/package/init|/package/build|/package/sign|/package/verify|/package/show|/package/ls|/package/fetch|/package/gc|/doctor|/node|/node/add|/node/ls|/node/show|/node/probe|/node/measure|/node/set|/node/cordon|/node/uncordon|/node/rekey|/node/enforce|/node/rm|/place|/ps|/status|/history|/wait|/logs|/start|/restart|/stop|/unload|/audit|/audit/log|/audit/verify|/audit/checkpoint|/audit/export|/ledger|/ledger/check|/ledger/backup|/ledger/migrate|/ledger/snapshot|/config|/config/show|/help|/completion) at=$at/$word ;;
+                /init|/signer|/signer/add|/signer/ls|/signer/rm|/signer/import|/signer/export|/policy|/policy/show|/policy/check|/policy/apply|/policy/test|/approve|/approvals|/revoke|/unrevoke|/revocations|/package|/package/init|/package/build|/package/sign|/package/verify|/package/show|/package/ls|/package/fetch|/package/gc|/doctor|/node|/node/add|/node/ls|/node/show|/node/probe|/node/measure|/node/set|/node/cordon|/node/uncordon|/node/rekey|/node/enforce|/node/rm|/place|/decisions|/explain|/ps|/status|/history|/wait|/logs|/start|/restart|/stop|/unload|/audit|/audit/log|/audit/verify|/audit/checkpoint|/audit/export|/ledger|/ledger/check|/ledger/backup|/ledger/migrate|/ledger/snapshot|/config|/config/show|/help|/completion) at=$at/$word ;;
             esac ;;
         esac
     done
@@ -58,6 +58,8 @@ _wlctl() {
                 'doctor:Examine ledger, keys, signers and fleet, and say what to do about what is wrong.'
                 'node:The fleet: the machines that wlctl places on.'
                 'place:Choose a node for a workload, say why, start it there, and wait until it is up.'
+                'decisions:List what was decided, oldest first, dry runs and what fitted nowhere included.'
+                'explain:Say why a decision came out as it did: of a name, the newest decision about it.'
                 'ps:List the current copies as they were seen last; SEEN is the age of the last contact.'
                 'status:Ask the nodes of copies how these are, and say where ledger and node differ.'
                 'history:List every step of a copy'\''s life with its reason, and what was read that says so.'
@@ -754,6 +756,41 @@ _wlctl() {
                 '--why:Show all checks of NODE; repeat'
                 '--snapshot:Decide from a saved fleet (`wlctl ledger snapshot`), with --dry-run; the package may be a workload.toml that was never built'
                 '--all:List every node, however many there are'
+                '-h:Show this text'
+                '--help:Show this text'
+                '--db:The ledger'
+                '-o:One of table, wide, json, jsonl, name'
+                '--output:One of table, wide, json, jsonl, name'
+                '-m:Keep TEXT in the chain'
+                '--message:Keep TEXT in the chain'
+                '--yes:Answer every question with yes'
+                '--no-color:No colour'
+                '--debug:Show a traceback with an error'
+            )
+            ;;
+        /decisions)
+            options=(
+                '--workload:Only about this workload'
+                '--node:Only those that chose it'
+                '--since:Only since: 2h, or RFC 3339'
+                '-h:Show this text'
+                '--help:Show this text'
+                '--db:The ledger'
+                '-o:One of table, wide, json, jsonl, name'
+                '--output:One of table, wide, json, jsonl, name'
+                '-m:Keep TEXT in the chain'
+                '--message:Keep TEXT in the chain'
+                '--yes:Answer every question with yes'
+                '--no-color:No colour'
+                '--debug:Show a traceback with an error'
+            )
+            ;;
+        /explain)
+            options=(
+                '--last:The decision that was made last'
+                '--all:All decisions about a name, newest first'
+                '--full:List every node, however many there are'
+                '--why:Show all checks of NODE; repeat'
                 '-h:Show this text'
                 '--help:Show this text'
                 '--db:The ledger'

@@ -27,6 +27,8 @@ COMMANDS = {
     "doctor": Lazy("wlctl.cli.doctor", "doctor", "Examine ledger, keys, signers and fleet."),
     "node": Lazy("wlctl.cli.node", "app", "The fleet: the machines that wlctl places on."),
     "place": Lazy("wlctl.cli.place", "place", "Decide where a workload goes, and put it there."),
+    "decisions": Lazy("wlctl.cli.decisions", "decisions", "List what was decided."),
+    "explain": Lazy("wlctl.cli.decisions", "explain", "Say why a decision came out as it did."),
     "ps": Lazy("wlctl.cli.looking", "ps", "List the current copies."),
     "status": Lazy("wlctl.cli.status", "status", "Ask how copies are; say where it differs."),
     "history": Lazy("wlctl.cli.status", "history", "List every step of a copy's life."),

@@ -149,13 +149,18 @@ def _explanation(
     report: Report, document: Document, *, why: Sequence[str], everything: bool
 ) -> Iterator[str]:
     """Say why in full where that is what was asked for, or what is needed to go on."""
-    if why:
-        for node in why:
-            yield from (why_not(document, node) or f"the fleet has no node {node}").splitlines()
-    elif report.dry_run or everything or not report.placeable:
-        yield from explain(document, everything=everything).splitlines()
+    if why or report.dry_run or everything or not report.placeable:
+        yield from explained(document, why=why, everything=everything)
     else:
         yield from summary(document)
+
+
+def explained(document: Document, *, why: Sequence[str], everything: bool) -> Iterator[str]:
+    """Say a decision in full, or the whole check list of each node of `why`."""
+    if not why:
+        yield from explain(document, everything=everything).splitlines()
+    for node in why:
+        yield from (why_not(document, node) or f"the fleet has no node {node}").splitlines()
 
 
 def _told(copy: Dispatched, instance: Instance | None) -> Iterator[str]:

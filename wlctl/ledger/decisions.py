@@ -10,7 +10,7 @@ from sqlalchemy import Row, insert, select
 
 from wlctl.errors import AmbiguousName, UnknownName
 from wlctl.ledger import chain
-from wlctl.ledger.schema import decisions
+from wlctl.ledger.schema import decisions, instances
 from wlctl.ledger.store import ReadTx, WriteTx
 from wlctl.model.event import Json
 from wlctl.model.ids import DecisionId
@@ -101,11 +101,50 @@ def find(tx: ReadTx, prefix: str) -> Stored:
         raise UnknownName(f"there is no decision {prefix}")
     if len(rows) > 1:
         raise AmbiguousName(f"{prefix} fits more than one decision", hint="write more of the id")
-    return _stored(rows[0])
+    return _stored(rows[0], rows[0].document)
 
 
-def _stored(row: Row[Any]) -> Stored:
-    packed = row.document
+def ls(
+    tx: ReadTx, *, workload: str = "", node: str = "", since_ms: int | None = None
+) -> list[Stored]:
+    """Return the decisions that have all of these properties, oldest first, without documents.
+
+    Args:
+        node: Where they placed.
+        since_ms: Made at this moment or later.
+    """
+    query = select(*(column for column in decisions.c if column.name != "document"))
+    if workload:
+        query = query.where(decisions.c.workload == workload)
+    if node:
+        query = query.where(decisions.c.node == node)
+    if since_ms is not None:
+        query = query.where(decisions.c.at_ms >= since_ms)
+    return [_stored(row, None) for row in tx.conn.execute(query.order_by(decisions.c.seq))]
+
+
+def about(tx: ReadTx, word: str) -> list[Stored]:
+    """Return the decisions about a name or a copy, newest first; empty where there never was one.
+
+    Args:
+        word: The name that was decided about, or the name or id of a copy that came of it.
+    """
+    copies = select(instances.c.decision_id).where(
+        (instances.c.name == word) | (instances.c.id == word)
+    )
+    same = (decisions.c.name == word) | decisions.c.id.in_(copies)
+    query = select(decisions).where(same).order_by(decisions.c.seq.desc())
+    return [_stored(row, row.document) for row in tx.conn.execute(query)]
+
+
+def newest(tx: ReadTx) -> Stored | None:
+    """Return the decision that was made last; None before the first."""
+    query = select(decisions).order_by(decisions.c.seq.desc()).limit(1)
+    row = tx.conn.execute(query).one_or_none()
+    return None if row is None else _stored(row, row.document)
+
+
+def _stored(row: Row[Any], packed: bytes | None) -> Stored:
     return Stored(
         id=DecisionId(row.id),
         seq=row.seq,
