@@ -89,10 +89,19 @@ def _rest(channel: SshChannel) -> bytes:
     return seen
 
 
+@pytest.mark.parametrize(
+    "more",
+    [
+        pytest.param((), id="a short one, read without a fork"),
+        pytest.param((("arg", "x" * 5000),), id="a long one"),
+    ],
+)
 @pytest.mark.kinds(SOME)
-def test_a_request_that_is_cut_does_nothing(bench: Bench) -> None:
+def test_a_request_that_is_cut_does_nothing(
+    bench: Bench, more: tuple[tuple[str, str], ...]
+) -> None:
     request = bench.request(SLEEP)
-    whole = transport._request(Call("place", b"", _place_params(request)))
+    whole = transport._request(Call("place", b"", (*_place_params(request), *more)))
     for cut in (0, 1, 15, 31, 32, 33, len(whole) // 2, len(whole) - 2, len(whole) - 1):
         channel, mark = _begin(bench, "place")
         channel.send(whole[:cut], 5.0) if cut else None
@@ -123,6 +132,7 @@ def test_a_request_that_is_cut_does_nothing(bench: Bench) -> None:
         b"000000000000011 000000000000000\nnumber %zz\n",
         b"000000000000011 000000000000000\nnumber %00\n",
         b"000000000000011 000000000000000\n$(id) `id`\n",
+        b"000000000000012 000000000000000\nnumber 1\nnumber 2\n",
     ],
 )
 @pytest.mark.kinds(SOME)

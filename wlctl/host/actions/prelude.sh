@@ -45,7 +45,8 @@ is_number() { # no leading zero: the shells disagree about octal
 
 request() { # read parameters, each given to `param KEY VALUE`; data, if any, stays on stdin
 	printf 'ready %s\n' "$nonce"
-	r=$(dd bs=32 count=1 iflag=fullblock 2>/dev/null)
+	# `read` takes one byte at a time from a channel: nothing of what follows, and without a fork
+	IFS= read -r r || r=
 	case $r in
 	*[!0-9\ ]*) refuse invalid_request 'the request is not framed' ;;
 	[0-9]*' '[0-9]*) ;;
@@ -60,7 +61,9 @@ request() { # read parameters, each given to `param KEY VALUE`; data, if any, st
 	[ -n "$r_len" ] || r_len=0
 	[ "$r_len" -le 4194304 ] || refuse invalid_request 'the request is too long'
 	r=
-	if [ "$r_len" != 0 ]; then
+	if [ "$r_len" -le 4096 ]; then
+		while [ "${#r}" -lt "$r_len" ] && IFS= read -r r_kv; do r=$r$r_kv$nl; done
+	else
 		r=$(dd bs="$r_len" count=1 iflag=fullblock 2>/dev/null && echo .) ||
 			refuse invalid_request 'the request could not be read'
 		r=${r%.}
