@@ -200,6 +200,16 @@ class SshdNode:
                 found += [int(pid) for pid in text.split()]
         return found
 
+    def insider(self) -> int:
+        """A process that sees the processes there as the node does, as this side numbers it."""
+        assert self._child is not None
+        namespace = Path(f"/proc/{self._child.pid}/ns/pid_for_children").readlink()
+        for pid in self.pids():
+            with contextlib.suppress(OSError):
+                if Path(f"/proc/{pid}/ns/pid").readlink() == namespace:
+                    return pid
+        raise AssertionError("nothing runs there")
+
     def commands(self) -> dict[int, str]:
         """The processes on it that are not sshd's or the node's own, with their command lines."""
         found = {}

@@ -116,6 +116,21 @@ def test_a_request_that_is_cut_does_nothing(
     bench.place(request)
 
 
+@pytest.mark.parametrize("part", [0, 31, -1])
+@pytest.mark.kinds(SOME)
+def test_a_peer_that_falls_silent_holds_nobody_up(bench: Bench, part: int) -> None:
+    request = bench.request(SLEEP)
+    whole = transport._request(Call("place", b"", _place_params(request)))
+    channel, _ = _begin(bench, "place")
+    if part:
+        channel.send(whole[:part], 5.0)
+
+    bench.run(SLEEP)
+
+    channel.close()
+    assert bench.status(request) is None
+
+
 @pytest.mark.parametrize(
     "framing",
     [

@@ -1,22 +1,26 @@
 """Workloads that mean harm, and disks that hang or lose power: proven, or said not to be."""
 
 import contextlib
+import os
 import random
+import signal
 import subprocess
 import tempfile
 import threading
 import time
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from tests.host.bench import Bench, python, running, script, wait_until
+from tests.host.bench import INSTALLATION, Bench, python, running, script, wait_until
 from tests.host.nodes import SshdNode, sshd_nodes
 from wlctl.errors import Indeterminate, Unreachable
 from wlctl.lifecycle.proof import judge
-from wlctl.model.actions import Launched, PlaceRequest
+from wlctl.model.actions import InstanceStatus, Launched, PlaceRequest
 from wlctl.model.generation import Liveliness, Proven, Unproven
+from wlctl.model.upkeep import LeaseRequest
 
 ONE = [("dash", "root")]
 ROOTS = [("dash", "root"), ("bash", "sudo"), ("busybox", "root")]
@@ -62,6 +66,87 @@ def test_a_neighbour_s_processes_and_files_are_out_of_reach(bench: Bench) -> Non
     assert "ALLOWED" not in log
     assert bench.status(neighbour) == before
     assert isinstance(bench.prove(request), Proven)
+
+
+@pytest.mark.kinds(ROOTS)
+def test_who_watches_it_and_what_is_known_of_it_are_out_of_reach(bench: Bench) -> None:
+    work = script(
+        """
+        try() { if "$@" >/dev/null 2>&1; then echo "ALLOWED $*"; fi; }
+        own=/var/lib/wlctl/inst-test/instances/$WLCTL_INSTANCE run=${WLCTL_RUN_DIR%/g1}
+        cgroup=/sys/fs/cgroup/wlctl/inst-test/$WLCTL_INSTANCE
+        for f in $own/opnum $own/current $own/supervisor $own/sup.sh $own/sup.lock $own/g1/record \
+            $own/g1/exit $own/g1/open $own/g1/launch $own/g1/init.sh $own/g1/health $own/g1/fifo \
+            $run/lease; do
+            try sh -c "echo x >$f"
+            try sh -c "echo x >>$f"
+            try mv $f $f.moved
+            try rm -f $f
+            try cat $f
+        done
+        try ln -sfn g2 $run/current
+        try touch $run/lease.n $own/g1/work/x $own/g1/closed
+        for c in limit limit/g1 limit/g1/hook ctl ctl/g1 ctl/sup; do
+            try sh -c "echo 0 >$cgroup/$c/cgroup.procs"
+            try sh -c "echo 1 >$cgroup/$c/cgroup.kill"
+            try sh -c "echo 1 >$cgroup/$c/cgroup.freeze"
+            try mkdir $cgroup/$c/below
+        done
+        try kill -9 1 $PPID
+        try cat /proc/1/environ /proc/$PPID/environ
+        try nsenter -t 1 -m true
+        echo done
+        exec sleep 1000""",
+        more=("health_kind exec", "health_target check", "health_interval_ms 100"),
+    )
+    work = replace(work, files={**work.files, "check": b"#!/bin/sh\n"})
+    until_ms = bench.facts.uptime_ms + 600_000
+    request = bench.request(work, lease_until_ms=until_ms)
+    launched = bench.place(request)
+
+    log = bench.await_log(request, "done")
+
+    assert log == "done\n"
+    wait_until(lambda: _standing(bench, request).generations[0].health == "healthy", "its health")
+    assert not _standing(bench, request).unsupervised
+    lease = LeaseRequest(INSTALLATION, request.instance, 1, launched.boot_id, until_ms + 60_000)
+    assert bench.session.renew_lease(lease) == (until_ms + 60_000) // 10 * 10
+    assert isinstance(bench.prove(request), Proven)
+
+
+def _standing(bench: Bench, request: PlaceRequest) -> InstanceStatus:
+    status = bench.status(request)
+    assert status is not None
+    return status
+
+
+@pytest.mark.kinds(ROOTS)
+def test_another_process_that_has_the_leader_s_pid_by_now_is_neither_it_nor_ended(
+    bench: Bench,
+) -> None:
+    request = bench.request(script("exit 0"))
+    pid = bench.place(request).pid
+    wait_until(lambda: _standing(bench, request).generations[0].exit_status == 0, "its end")
+    again = (
+        f"for n in $(seq 200); do echo {pid - 1} >/proc/sys/kernel/ns_last_pid; sleep 1003 & "
+        f"[ $! != {pid} ] || break; kill $!; done; echo $!; wait"
+    )
+    insider = bench.node.insider()
+    inside = ["nsenter", "-t", str(insider), "-p", "-m", "sh", "-c", again]
+    with subprocess.Popen(inside, stdout=subprocess.PIPE, start_new_session=True) as other:
+        try:
+            assert other.stdout is not None
+            assert int(other.stdout.readline()) == pid, "the kernel gave it again"
+
+            (readings,) = bench.stop(request, grace_ms=0).readings
+
+            assert isinstance(judge(readings), Proven), readings
+            assert readings.leader is Liveliness.GONE
+            assert other.poll() is None
+            command = Path(f"/proc/{insider}/root/proc/{pid}/cmdline").read_bytes()
+            assert command == b"sleep\x001003\x00"
+        finally:
+            os.killpg(other.pid, signal.SIGKILL)
 
 
 @pytest.mark.kinds(PLAINS)

@@ -109,7 +109,7 @@ def test_root_that_leaves_its_cgroup_is_ended_with_its_namespace(bench: Bench) -
 def test_what_else_a_login_runs_is_neither_ended_nor_counted_against_it(bench: Bench) -> None:
     request = bench.run(script("echo up; exec sleep 1000", more=("user worker",)))
     bench.await_log(request, "up")
-    inside = str(bench.node.pids()[0])
+    inside = str(bench.node.insider())
     argv = ["nsenter", "-t", inside, "-p", "-m", "setpriv", f"--reuid={PLAIN_UID}"]
     argv += [f"--regid={PLAIN_UID}", "--clear-groups", "sleep", "1003"]
     other = subprocess.Popen(argv, start_new_session=True)
@@ -119,7 +119,7 @@ def test_what_else_a_login_runs_is_neither_ended_nor_counted_against_it(bench: B
         (readings,) = bench.stop(request).readings
 
         assert isinstance(judge(readings), Proven), readings
-        assert (readings.uid, readings.uid_shared) == (PLAIN_UID, True)
+        assert (readings.uid, readings.uid_shared, readings.uid_left) == (PLAIN_UID, True, 1)
         assert other.poll() is None
     finally:
         os.killpg(other.pid, signal.SIGKILL)
