@@ -1,13 +1,11 @@
 """What all tests share: golden files, and the real program."""
 
-import os
-import sys
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from tests.cli.program import Program
+from tests.cli.program import Program, program_in
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -34,19 +32,4 @@ def golden(request: pytest.FixtureRequest) -> Callable[[Path, str], None]:
 @pytest.fixture
 def program(tmp_path: Path) -> Program:
     """A program with an empty home, a working directory of its own, and no terminal."""
-    directory = tmp_path / "work"
-    home = directory / "home"
-    home.mkdir(parents=True)
-    commands = tmp_path / "bin"
-    commands.mkdir()
-    shim = commands / "wlctl"
-    shim.write_text(f'#!/bin/sh\nexec {sys.executable} -m wlctl "$@"\n')
-    shim.chmod(0o755)
-    environment = {
-        "PATH": f"{commands}:{os.environ.get('PATH', os.defpath)}",
-        "HOME": str(home),
-        "TZ": "UTC",
-        "LC_ALL": "C.UTF-8",
-        "PYTHONPATH": str(Path(__file__).parents[1]),
-    }
-    return Program(directory, environment)
+    return program_in(tmp_path)

@@ -1,5 +1,6 @@
 """The real program in a process of its own, and how a session with it is written down."""
 
+import os
 import re
 import subprocess
 import sys
@@ -73,6 +74,26 @@ class Program:
         """Give the environment it runs in."""
         merged = {**self.environment, **(more or {})}
         return {name: value for name, value in merged.items() if value is not None}
+
+
+def program_in(place: Path) -> Program:
+    """Make a program with an empty home and a working directory of its own, below `place`."""
+    directory = place / "work"
+    home = directory / "home"
+    home.mkdir(parents=True)
+    commands = place / "bin"
+    commands.mkdir()
+    shim = commands / "wlctl"
+    shim.write_text(f'#!/bin/sh\nexec {sys.executable} -m wlctl "$@"\n')
+    shim.chmod(0o755)
+    environment = {
+        "PATH": f"{commands}:{os.environ.get('PATH', os.defpath)}",
+        "HOME": str(home),
+        "TZ": "UTC",
+        "LC_ALL": "C.UTF-8",
+        "PYTHONPATH": str(Path(__file__).parents[2]),
+    }
+    return Program(directory, environment)
 
 
 def replayed(program: Program, session: str) -> str:

@@ -1,0 +1,319 @@
+"""`wlctl place` on three real nodes: what is tried next, what is waited for, and what is kept."""
+
+import json
+import signal
+import subprocess
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+import pytest
+
+from tests.cli.program import Program, program_in
+from tests.host.nodes import SshdNode, sshd_nodes
+
+pytestmark = [pytest.mark.root, pytest.mark.sshd]
+
+NAMES = ("elm", "oak", "yew")
+SLEEP = "exec sleep 1000"
+
+
+@dataclass(frozen=True)
+class Fleet:
+    """Three nodes, and the program that has them."""
+
+    program: Program
+    nodes: dict[str, SshdNode]
+
+    def run(self, *args: str) -> subprocess.CompletedProcess[str]:
+        return self.program.run(*args)
+
+    def said(self, *args: str, code: int = 0) -> Any:
+        done = self.run(*args, "-o", "json")
+        assert done.returncode == code, done.stdout + done.stderr
+        return json.loads(done.stdout)
+
+    def package(self, name: str, script: str, more: str = "", *, kind: str = "service") -> str:
+        """Write, build and sign a package that is one shell script."""
+        directory = self.program.directory / name
+        (directory / "bin").mkdir(parents=True)
+        run = directory / "bin" / "run"
+        run.write_text(f"#!/bin/sh\n{script}\n", encoding="ascii")
+        run.chmod(0o755)
+        (directory / "workload.toml").write_text(
+            f'kind = "{kind}"\nname = "{name}"\nversion = "1.0.0"\n'
+            '[run]\ncommand = ["./bin/run"]\n[[variant]]\nname = "any"\nfiles = ["bin/"]\n'
+            f'[lifecycle]\nstop_grace = "200ms"\n{more}',
+            encoding="ascii",
+        )
+        key = str(self.program.directory / "me")
+        done = self.run("package", "build", name, "--sign", key)
+        assert done.returncode == 0, done.stderr
+        return name
+
+    def empty(self) -> None:
+        """End everything; nothing may be left on any node."""
+        names = [one["name"] for one in self.said("ps")["items"]]
+        for name in names:
+            assert self.run("unload", "--now", name).returncode == 0
+        for name, node in self.nodes.items():
+            assert node.commands() == {}, name
+            assert node.instances() == [], name
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Fleet]:
+    program = program_in(tmp_path_factory.mktemp("fleet"))
+    with sshd_nodes(len(NAMES)) as nodes:
+        fleet = Fleet(program, dict(zip(NAMES, nodes, strict=True)))
+        key = fleet.said("init")["ssh_public_key"]
+        for name, node in fleet.nodes.items():
+            authorized = node.directory / "authorized_keys"
+            authorized.write_text(f"{key}\n", encoding="ascii")
+            known = program.directory / f"known-{name}"
+            known.write_text(
+                f"[{node.address.host}]:{node.address.port} {node.address.host_key}\n",
+                encoding="ascii",
+            )
+            fleet.said(
+                *("node", "add", name, f"root@{node.address.host}"),
+                *("--port", str(node.address.port), "--known-hosts", str(known)),
+            )
+        me = program.directory / "me"
+        subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", me], check=True)
+        fleet.said("signer", "add", "me", f"{me}.pub")
+        yield fleet
+
+
+@pytest.fixture
+def fleet(made: Fleet) -> Iterator[Fleet]:
+    """The same three nodes for every test, which leaves them as it found them."""
+    yield made
+    made.empty()
+
+
+@contextmanager
+def dead(node: SshdNode) -> Iterator[None]:
+    """Have a node away for a while."""
+    node.kill()
+    try:
+        yield
+    finally:
+        node.start()
+
+
+def attempts(told: Any) -> list[tuple[str, str, str]]:
+    return [(one["node"], one["outcome"], one["code"]) for one in told["attempts"]]
+
+
+def test_a_node_that_cannot_be_reached_is_gone_past(fleet: Fleet) -> None:
+    package = fleet.package("past-dead", SLEEP)
+    with dead(fleet.nodes["elm"]):
+        told = fleet.said("place", package, "--prefer", "elm", "--no-refresh")
+
+    assert attempts(told)[0][:2] == ("elm", "unreachable")
+    assert told["node"] in ("oak", "yew")
+    assert fleet.said("node", "probe", "elm")
+
+
+def test_a_node_whose_copy_of_a_file_was_changed_refuses_and_the_next_one_runs_it(
+    fleet: Fleet,
+) -> None:
+    package = fleet.package("past-tampered", SLEEP)
+    fleet.said("place", package, "--pin", "elm")
+    fleet.said("unload", package)
+    run = (fleet.program.directory / package / "bin/run").read_bytes()
+    stored = [p for p in (fleet.nodes["elm"].state / "store").iterdir() if p.read_bytes() == run]
+    assert len(stored) == 1
+    stored[0].chmod(0o644)
+    stored[0].write_bytes(run.replace(b"sleep", b"SLEEP"))
+
+    told = fleet.said("place", package, "--prefer", "elm")
+
+    assert attempts(told)[0] == ("elm", "refused", "verify")
+    assert told["node"] != "elm"
+    assert fleet.nodes["elm"].instances() == []
+    assert not stored[0].exists(), "what was changed is thrown away"
+
+
+def test_a_pinned_order_that_is_refused_tries_no_other_node(fleet: Fleet) -> None:
+    package = fleet.package("pinned", SLEEP)
+    with dead(fleet.nodes["yew"]):
+        told = fleet.said("place", package, "--pin", "yew", "--no-refresh", code=9)
+
+    assert [one[:2] for one in attempts(told)] == [("yew", "unreachable")]
+    assert fleet.said("node", "probe", "yew")
+
+
+def test_a_node_without_room_for_a_file_refuses_and_holds_nothing(fleet: Fleet) -> None:
+    with sshd_nodes(1, state_options="size=300k,nr_inodes=400") as (small,):
+        key = (fleet.nodes["elm"].directory / "authorized_keys").read_bytes()
+        (small.directory / "authorized_keys").write_bytes(key)
+        known = fleet.program.directory / "known-small"
+        known.write_text(f"[{small.address.host}]:{small.address.port} {small.address.host_key}\n")
+        fleet.said(
+            *("node", "add", "small", f"root@{small.address.host}"),
+            *("--port", str(small.address.port), "--known-hosts", str(known)),
+        )
+        package = fleet.package("past-full", f"{SLEEP}\n" + "#" * 1_000_000)
+
+        told = fleet.said("place", package, "--prefer", "small")
+
+        assert attempts(told)[0][:2] == ("small", "refused")
+        assert told["node"] in NAMES
+        assert small.instances() == []
+        assert small.commands() == {}
+        fleet.said("node", "rm", "small", "--yes")
+
+
+HEALTH = """
+[health]
+exec = "bin/check"
+interval = "200ms"
+timeout = "1s"
+misses = 3
+"""
+
+
+def test_of_three_copies_one_that_is_not_well_is_kept_and_said(fleet: Fleet) -> None:
+    package = healthy_package(fleet, "three")
+    (fleet.nodes["yew"].directory / "varlib/ailing").touch()
+    try:
+        told = fleet.said("place", package, "--count", "3", "--timeout", "3s", code=7)
+    finally:
+        (fleet.nodes["yew"].directory / "varlib/ailing").unlink()
+
+    came = {copy["node"]: copy["waited"]["came"] for copy in told["copies"]}
+    assert came == {"elm": "up", "oak": "up", "yew": "late"}
+    assert all(len(node.commands()) > 0 for node in fleet.nodes.values()), "it is kept"
+
+
+def test_what_did_not_come_up_is_removed_where_that_was_asked_for(fleet: Fleet) -> None:
+    package = healthy_package(fleet, "removed")
+    mark = fleet.nodes["yew"].directory / "varlib/ailing"
+    mark.touch()
+    try:
+        fleet.said(
+            *("place", package, "--pin", "yew", "--timeout", "1s", "--rm-on-failure"), code=1
+        )
+    finally:
+        mark.unlink()
+
+    assert fleet.said("ps")["items"] == []
+    assert fleet.nodes["yew"].commands() == {}
+
+
+def healthy_package(fleet: Fleet, name: str) -> str:
+    """Write a package that is well on every node but one where a mark lies."""
+    directory = fleet.program.directory / name
+    package = fleet.package(name, f"echo begun; {SLEEP}")
+    check = directory / "bin" / "check"
+    check.write_text("#!/bin/sh\n[ ! -e /var/lib/ailing ]\n", encoding="ascii")
+    check.chmod(0o755)
+    description = directory / "workload.toml"
+    description.write_text(description.read_text(encoding="ascii") + HEALTH, encoding="ascii")
+    key = str(fleet.program.directory / "me")
+    done = fleet.run("package", "build", name, "--sign", key)
+    assert done.returncode == 0, done.stderr
+    return package
+
+
+def test_a_service_that_ends_at_once_is_said_with_the_end_of_its_output(fleet: Fleet) -> None:
+    package = fleet.package("short", "echo what went wrong; exit 3")
+
+    done = fleet.run("place", package)
+
+    assert done.returncode == 1
+    assert "it ended with status 3; it is kept" in done.stdout
+    assert "| what went wrong" in done.stdout
+    (one,) = fleet.said("ps")["items"]
+    assert one["actual"] == "failed"
+
+
+@pytest.mark.parametrize(
+    ("script", "code", "came", "status"),
+    [
+        pytest.param("sleep 0.3; echo 42", 0, "finished", 0, id="that succeeds"),
+        pytest.param("sleep 0.3; exit 9", 1, "failed", 9, id="that fails"),
+        pytest.param("kill -9 $$", 1, "failed", 137, id="that is killed"),
+    ],
+)
+def test_a_job_is_waited_for_to_its_end(
+    fleet: Fleet, script: str, code: int, came: str, status: int
+) -> None:
+    package = fleet.package(f"job-{status}", script, kind="job")
+
+    told = fleet.said("place", package, "--wait", "finished", "--timeout", "60s", code=code)
+
+    (copy,) = told["copies"]
+    assert (copy["waited"]["came"], copy["waited"]["exit_status"]) == (came, status)
+    assert copy["state"] == ("finished" if code == 0 else "failed")
+
+
+def test_detached_it_returns_with_the_start(fleet: Fleet) -> None:
+    package = fleet.package("detached", "exit 3")
+
+    told = fleet.said("place", package, "--detach")
+
+    assert told["copies"][0]["waited"] is None
+    assert told["outcome"] == "placed"
+
+
+def begun(fleet: Fleet, *args: str) -> "subprocess.Popen[str]":
+    """Start the program, and come back when it is at work on a node."""
+    child = subprocess.Popen(
+        [*fleet.program.command, *args],
+        cwd=fleet.program.directory,
+        env=fleet.program.variables(),
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        encoding="utf-8",
+    )
+    end_s = time.monotonic() + 30
+    while not any(node.instances() for node in fleet.nodes.values()):
+        assert time.monotonic() < end_s
+        assert child.poll() is None, child.communicate()
+        time.sleep(0.01)
+    return child
+
+
+def test_ctrl_c_once_finishes_the_step_and_says_how_it_stands(fleet: Fleet) -> None:
+    package = healthy_package(fleet, "once")
+    marks = [node.directory / "varlib/ailing" for node in fleet.nodes.values()]
+    for mark in marks:
+        mark.touch()
+    try:
+        child = begun(fleet, "place", package)
+        child.send_signal(signal.SIGINT)
+        out, err = child.communicate(timeout=60)
+    finally:
+        for mark in marks:
+            mark.unlink()
+
+    assert child.returncode == 130
+    assert "Ctrl-C again leaves at once" in err
+    assert "interrupted; how it stands is said above" in err
+    assert "placed once on" in out or "was not placed" in out
+    (one,) = fleet.said("ps")["items"] or [{"name": "once", "actual": "none"}]
+    assert one["actual"] in ("running", "unhealthy", "none"), "nothing is left in the middle"
+    assert "whole" in fleet.run("audit", "verify").stdout
+
+
+def test_ctrl_c_twice_leaves_at_once_and_the_next_command_finishes_it(fleet: Fleet) -> None:
+    package = fleet.package("twice", SLEEP)
+    child = begun(fleet, "place", package)
+    child.send_signal(signal.SIGINT)
+    time.sleep(0.05)
+    child.send_signal(signal.SIGINT)
+    child.communicate(timeout=60)
+    assert child.returncode in (0, 130)
+
+    fleet.said("place", package)
+
+    running = [node for node in fleet.nodes.values() if node.commands()]
+    assert len(running) == 1
+    (one,) = fleet.said("ps")["items"]
+    assert (one["name"], one["actual"]) == ("twice", "running")
