@@ -16,7 +16,7 @@ function __wlctl_at -d 'Succeed where exactly these commands were typed'
             case '-*'
             case '*'
                 switch "$at/$word"
-                    case /init /signer /signer/add /signer/ls /signer/rm /signer/import /signer/export /policy /policy/show /policy/check /policy/apply /policy/test /approve /approvals /revoke /unrevoke /revocations /package /package/init /package/build /package/sign /package/verify /package/show /package/ls /package/fetch /package/gc /doctor /node /node/add /node/ls /node/show /node/probe /node/measure /node/set /node/cordon /node/uncordon /node/rekey /node/enforce /node/rm /place /decisions /explain /ps /status /history /wait /logs /start /restart /stop /unload /audit /audit/log /audit/verify /audit/checkpoint /audit/export /ledger /ledger/check /ledger/backup /ledger/migrate /ledger/snapshot /config /config/show /help /completion
+                    case /init /signer /signer/add /signer/ls /signer/rm /signer/import /signer/export /policy /policy/show /policy/check /policy/apply /policy/test /approve /approvals /revoke /unrevoke /revocations /package /package/init /package/build /package/sign /package/verify /package/show /package/ls /package/fetch /package/gc /doctor /node /node/add /node/ls /node/show /node/probe /node/measure /node/set /node/cordon /node/uncordon /node/rekey /node/enforce /node/rm /place /decisions /explain /ps /status /history /prove /wait /logs /start /restart /stop /unload /audit /audit/log /audit/verify /audit/checkpoint /audit/export /ledger /ledger/check /ledger/backup /ledger/migrate /ledger/snapshot /config /config/show /help /completion
                         set at "$at/$word"
                 end
         end
@@ -42,6 +42,7 @@ complete -c wlctl -n "__wlctl_at ''" -a explain -d 'Say why a decision came out 
 complete -c wlctl -n "__wlctl_at ''" -a ps -d 'List the current copies as they were seen last; SEEN is the age of the last contact.'
 complete -c wlctl -n "__wlctl_at ''" -a status -d 'Ask the nodes of copies how these are, and say where ledger and node differ.'
 complete -c wlctl -n "__wlctl_at ''" -a history -d 'List every step of a copy\'s life with its reason, and what was read that says so.'
+complete -c wlctl -n "__wlctl_at ''" -a prove -d 'Ask nodes for readings of every run of copies, and judge whether no process of them is left.'
 complete -c wlctl -n "__wlctl_at ''" -a wait -d 'Wait until every copy is in a state; `node/NAME` waits for a node.'
 complete -c wlctl -n "__wlctl_at ''" -a logs -d 'Print the end of what a copy wrote to its standard output and error.'
 complete -c wlctl -n "__wlctl_at ''" -a start -d 'Start copies where they are staged; what runs already is left as it is.'
@@ -497,6 +498,18 @@ complete -c wlctl -n "__wlctl_at /history" -s m -l message -x -d 'Keep TEXT in t
 complete -c wlctl -n "__wlctl_at /history" -l yes -d 'Answer every question with yes'
 complete -c wlctl -n "__wlctl_at /history" -l no-color -d 'No colour'
 complete -c wlctl -n "__wlctl_at /history" -l debug -d 'Show a traceback with an error'
+complete -c wlctl -n "__wlctl_at /prove" -l workload -x -d 'All copies of this workload'
+complete -c wlctl -n "__wlctl_at /prove" -l node -x -d 'All copies on this node'
+complete -c wlctl -n "__wlctl_at /prove" -s l -l label -x -d 'All copies that carry it; repeat'
+complete -c wlctl -n "__wlctl_at /prove" -l all -d 'All current copies'
+complete -c wlctl -n "__wlctl_at /prove" -l stored -d 'Ask no node: show what was read before'
+complete -c wlctl -n "__wlctl_at /prove" -s h -l help -d 'Show this text'
+complete -c wlctl -n "__wlctl_at /prove" -l db -r -F -d 'The ledger'
+complete -c wlctl -n "__wlctl_at /prove" -s o -l output -x -a 'table wide json jsonl name' -d 'One of table, wide, json, jsonl, name'
+complete -c wlctl -n "__wlctl_at /prove" -s m -l message -x -d 'Keep TEXT in the chain'
+complete -c wlctl -n "__wlctl_at /prove" -l yes -d 'Answer every question with yes'
+complete -c wlctl -n "__wlctl_at /prove" -l no-color -d 'No colour'
+complete -c wlctl -n "__wlctl_at /prove" -l debug -d 'Show a traceback with an error'
 complete -c wlctl -n "__wlctl_at /wait" -l for -x -d 'A state, or healthy; of a node alive, suspect or dead'
 complete -c wlctl -n "__wlctl_at /wait" -l workload -x -d 'All copies of this workload'
 complete -c wlctl -n "__wlctl_at /wait" -l node -x -d 'All copies on this node'

@@ -12,7 +12,7 @@ _wlctl() {
             --action|--after|--against|--agent|--as|--avoid|--capability|--count|--db|--env|--env-file|--file|--for|--generation|--grace|--host-key|--instance|--key|--kind|--known-hosts|--label|--message|--name|--node|--output|--pin|--plan|--plan-out|--policy|--port|--prefer|--principal|--project|--projects|--reason|--remove-capability|--remove-label|--secret|--sign|--signature|--signer|--since|--snapshot|--tail|--tier|--timeout|--until|--wait|--where|--why|--workload|-l|-m|-o) skip=value ;;
             -*) ;;
             *) case "$at/$word" in
-                /init|/signer|/signer/add|/signer/ls|/signer/rm|/signer/import|/signer/export|/policy|/policy/show|/policy/check|/policy/apply|/policy/test|/approve|/approvals|/revoke|/unrevoke|/revocations|/package|/package/init|/package/build|/package/sign|/package/verify|/package/show|/package/ls|/package/fetch|/package/gc|/doctor|/node|/node/add|/node/ls|/node/show|/node/probe|/node/measure|/node/set|/node/cordon|/node/uncordon|/node/rekey|/node/enforce|/node/rm|/place|/decisions|/explain|/ps|/status|/history|/wait|/logs|/start|/restart|/stop|/unload|/audit|/audit/log|/audit/verify|/audit/checkpoint|/audit/export|/ledger|/ledger/check|/ledger/backup|/ledger/migrate|/ledger/snapshot|/config|/config/show|/help|/completion) at=$at/$word ;;
+                /init|/signer|/signer/add|/signer/ls|/signer/rm|/signer/import|/signer/export|/policy|/policy/show|/policy/check|/policy/apply|/policy/test|/approve|/approvals|/revoke|/unrevoke|/revocations|/package|/package/init|/package/build|/package/sign|/package/verify|/package/show|/package/ls|/package/fetch|/package/gc|/doctor|/node|/node/add|/node/ls|/node/show|/node/probe|/node/measure|/node/set|/node/cordon|/node/uncordon|/node/rekey|/node/enforce|/node/rm|/place|/decisions|/explain|/ps|/status|/history|/prove|/wait|/logs|/start|/restart|/stop|/unload|/audit|/audit/log|/audit/verify|/audit/checkpoint|/audit/export|/ledger|/ledger/check|/ledger/backup|/ledger/migrate|/ledger/snapshot|/config|/config/show|/help|/completion) at=$at/$word ;;
             esac ;;
         esac
     done
@@ -63,6 +63,7 @@ _wlctl() {
                 'ps:List the current copies as they were seen last; SEEN is the age of the last contact.'
                 'status:Ask the nodes of copies how these are, and say where ledger and node differ.'
                 'history:List every step of a copy'\''s life with its reason, and what was read that says so.'
+                'prove:Ask nodes for readings of every run of copies, and judge whether no process of them is left.'
                 'wait:Wait until every copy is in a state; `node/NAME` waits for a node.'
                 'logs:Print the end of what a copy wrote to its standard output and error.'
                 'start:Start copies where they are staged; what runs already is left as it is.'
@@ -839,6 +840,26 @@ _wlctl() {
             ;;
         /history)
             options=(
+                '-h:Show this text'
+                '--help:Show this text'
+                '--db:The ledger'
+                '-o:One of table, wide, json, jsonl, name'
+                '--output:One of table, wide, json, jsonl, name'
+                '-m:Keep TEXT in the chain'
+                '--message:Keep TEXT in the chain'
+                '--yes:Answer every question with yes'
+                '--no-color:No colour'
+                '--debug:Show a traceback with an error'
+            )
+            ;;
+        /prove)
+            options=(
+                '--workload:All copies of this workload'
+                '--node:All copies on this node'
+                '-l:All copies that carry it; repeat'
+                '--label:All copies that carry it; repeat'
+                '--all:All current copies'
+                '--stored:Ask no node: show what was read before'
                 '-h:Show this text'
                 '--help:Show this text'
                 '--db:The ledger'

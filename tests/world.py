@@ -23,6 +23,7 @@ from wlctl.model.actions import (
     Offered,
     Placed,
     PlaceRequest,
+    Read,
     RefusalCode,
     Refused,
     Settled,
@@ -350,6 +351,20 @@ class FakeSession:
             uptime_ms=node.uptime_ms,
             instances=tuple(node.instance_status(one) for one in sorted(node.staged)),
             departed={},
+        )
+
+    def prove(self, _installation: InstallationId, instance: InstanceId) -> Read | Refused:
+        self.hook("prove", "before")
+        node = self.node
+        made = sorted(number for iid, number in node.runs if iid == instance)
+        if not made:
+            return Refused(RefusalCode.UNKNOWN_INSTANCE, f"{instance} is not on this node")
+        readings = (node.readings(instance, number) for number in made)
+        return Read(
+            node.node_id,
+            tuple(
+                replace(one, closed=(instance, one.generation) in node.ended) for one in readings
+            ),
         )
 
     def settle(self, request: SettleRequest) -> Settled | Refused:

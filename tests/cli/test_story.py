@@ -183,6 +183,11 @@ def test_how_a_copy_is_and_was_is_asked_and_said(ready: Program, node: SshdNode)
     )
     assert ready.run("wait", "stubborn", "node/elm", "--for", "alive").returncode == 2
 
+    alive = ready.run("prove", "stubborn", "-o", "json")
+    (proved,) = json.loads(alive.stdout)["items"]
+    assert (alive.returncode, proved["judgement"]) == (1, "disproven")
+    assert [run["judgement"] for run in proved["runs"]] == ["proven", "disproven"]
+
     os.kill(leader_of(node), 9)
     text = ok(ready.run("status", "stubborn"))
     assert "! the ledger says running, its node failed: g2 ended by itself with status 137" in text
@@ -194,6 +199,8 @@ def test_how_a_copy_is_and_was_is_asked_and_said(ready: Program, node: SshdNode)
     assert [step["to"] for step in steps[-2:]] == ["stopping", "failed"]
     assert steps[-1]["evidence"]["g2"]["how"] == "exited"
     assert "g2 proven, exited, status 137 (signal 9)" in ok(ready.run("history", "stubborn"))
+
+    assert ok(ready.run("prove", "stubborn")).startswith("stubborn on elm is proven gone")
 
     node.kill()
     done = ready.run("status", "stubborn")

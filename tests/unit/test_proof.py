@@ -97,6 +97,11 @@ def test_it_is_proven(readings: Readings) -> None:
         pytest.param(replace(GONE, init=Liveliness.ALIVE), "init", id="init"),
         pytest.param(replace(GONE, uid_left=1), "uid 61184", id="one process of its uid"),
         pytest.param(replace(GONE, limit=CgroupEnd.OCCUPIED), "cgroup", id="an occupied cgroup"),
+        pytest.param(
+            replace(GONE, closed=False, leader=Liveliness.ALIVE),
+            "leader",
+            id="the leader of a run that nobody closed",
+        ),
         pytest.param(replace(GONE, ctl=CgroupEnd.OCCUPIED), "cgroup", id="an occupied other one"),
         *(
             pytest.param(
@@ -216,7 +221,7 @@ def test_nothing_seen_alive_is_ever_proven(
         assert Liveliness.ALIVE not in {readings.leader, readings.init}
         assert not readings.uid_left or (readings.uid_shared and readings.launched)
     if not readings.closed:
-        assert isinstance(proof, Unproven)
+        assert not isinstance(proof, Proven)
 
 
 def test_a_proof_changes_with_each_single_reading_that_matters() -> None:

@@ -32,6 +32,7 @@ COMMANDS = {
     "ps": Lazy("wlctl.cli.looking", "ps", "List the current copies."),
     "status": Lazy("wlctl.cli.status", "status", "Ask how copies are; say where it differs."),
     "history": Lazy("wlctl.cli.status", "history", "List every step of a copy's life."),
+    "prove": Lazy("wlctl.cli.prove", "prove", "Ask nodes whether copies are proven gone."),
     "wait": Lazy("wlctl.cli.wait", "wait", "Wait until copies or nodes are in a state."),
     "logs": Lazy("wlctl.cli.looking", "logs", "Print the end of what a copy wrote."),
     "start": Lazy("wlctl.cli.starting", "start", "Start copies that are staged."),

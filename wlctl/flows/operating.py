@@ -8,6 +8,7 @@ from wlctl.flows.runtime import Runtime
 from wlctl.flows.settling import last_reading_ms
 from wlctl.ledger import attempts, chain, generations, instances, nodes, operations
 from wlctl.ledger.attempts import Outcome
+from wlctl.ledger.generations import Generation
 from wlctl.ledger.operations import Operation, Turn
 from wlctl.ledger.store import WriteTx
 from wlctl.lifecycle.machine import IllegalTransition, walk
@@ -126,23 +127,36 @@ def prove(
     )
 
 
+def match(
+    runs: Sequence[Generation], proofs: Sequence[Proof]
+) -> list[tuple[Generation, Proof | None]]:
+    """Give each run that the ledger knows of what was judged of it; None of which nothing was read.
+
+    That a run was launched is known here, whatever its node's records say by now.
+    """
+    judged = {proof.evidence.generation: proof for proof in proofs}
+    found: list[tuple[Generation, Proof | None]] = []
+    for run in runs:
+        proof = judged.get(run.number)
+        if run.launch is not None and proof is not None and not proof.evidence.launched:
+            proof = Unproven(proof.evidence, "it was launched, and its node has no record of that")
+        found.append((run, proof))
+    return found
+
+
 def keep(tx: WriteTx, instance: Instance, proofs: Sequence[Proof]) -> str:
     """Keep what was judged; say why the copy is not proven gone, empty when it is.
 
     What was proven once stays so. A run that got a number and of which the node read nothing is not
     proven: silence is no proof.
     """
-    judged = {proof.evidence.generation: proof for proof in proofs}
     why = ""
-    for run in generations.of_instance(tx, instance.id):
+    for run, proof in match(generations.of_instance(tx, instance.id), proofs):
         if run.is_gone:
             continue
-        proof = judged.get(run.number)
         if proof is None:
             why = why or f"g{run.number}: the node read nothing of it"
             continue
-        if run.launch is not None and not proof.evidence.launched:
-            proof = Unproven(proof.evidence, "it was launched, and its node has no record of that")
         generations.judged(tx, instance.id, proof)
         if not isinstance(proof, Proven):
             why = why or f"g{run.number}: {proof.why}"

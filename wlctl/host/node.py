@@ -19,6 +19,7 @@ from wlctl.model.actions import (
     Offered,
     Placed,
     PlaceRequest,
+    Read,
     Refused,
     Settled,
     SettleRequest,
@@ -172,6 +173,11 @@ class NodeSession(Upkeep):
         purge = ("purge", "yes" if request.purge else "no")
         found = self._end("unload", request, purge)
         return found if isinstance(found, Refused) else self._told(outcome.unloaded, found)
+
+    def prove(self, installation: InstallationId, instance: InstanceId) -> Read | Refused:
+        """Read every generation of an instance, to be judged; it ends and changes nothing."""
+        found = self._run("prove", ("installation", installation), ("instance", instance))
+        return found if isinstance(found, Refused) else outcome.read(found)
 
     def settle(self, request: SettleRequest) -> Settled | Refused:
         """Learn what became of a decision, and call it off for ever where nothing did."""

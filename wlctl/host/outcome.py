@@ -17,6 +17,7 @@ from wlctl.model.actions import (
     NodeStatus,
     Offered,
     Placed,
+    Read,
     RefusalCode,
     Refused,
     Settled,
@@ -94,6 +95,11 @@ def offered(found: Answer, asked: Sequence[str]) -> Offered:
 def stopped(found: Answer) -> Stopped:
     """Read a stop: what became of each generation."""
     return Stopped(found.text("node_id"), _readings(found))
+
+
+def read(found: Answer) -> Read:
+    """Read what is to be judged of each generation."""
+    return Read(found.text("node_id"), _readings(found))
 
 
 def unloaded(found: Answer) -> Unloaded:

@@ -40,6 +40,7 @@ _PARTS: dict[str, tuple[str, ...]] = {
         "start",
     ),
     "stop": (*_INSTANCE, "release", "stop"),
+    "prove": (*_INSTANCE, "prove"),
     "settle": (*_INSTANCE, "release", "settle"),
     "status": ("state", "way", "process", "fence", "revoked", "supervisor", "status"),
     "supervise": ("state", "way", "tools", "process", "supervisor", "supervise"),

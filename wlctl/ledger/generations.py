@@ -18,6 +18,9 @@ from wlctl.model.instance import CLOSED
 PROVEN = "proven"
 """The word of the one judgement that releases what a run held."""
 
+DISPROVEN = "disproven"
+UNPROVEN = "unproven"
+
 
 @dataclass(frozen=True, slots=True)
 class Generation:
@@ -106,9 +109,9 @@ def word(proof: Proof) -> str:
         case Proven():
             return PROVEN
         case Disproven():
-            return "disproven"
+            return DISPROVEN
         case Unproven():
-            return "unproven"
+            return UNPROVEN
 
 
 def evidence_json(proof: Proof) -> dict[str, Json]:

@@ -25,9 +25,9 @@ def judge(
     Under the boot it was launched in it is proven by all of: closed, leader gone, init gone where
     there is one, both recorded cgroups taken away, and no process of its uid where it has its own
     (a login that the package names may run other things, which are not counted).
-    Under another boot it is proven when that boot began after the last reading under the old one;
-    and nothing is where it ran; otherwise two machines may answer under one key. A generation that was closed before any launch
-    was recorded never ran. Whatever is not known is not proof.
+    Under another boot it is proven when that boot began after the last reading under the old one,
+    and nothing is where it ran; otherwise two machines may answer under one key. A generation that
+    was closed before any launch was recorded never ran. Whatever is not known is not proof.
 
     Args:
         boot_began_at_ms: When the boot of the readings began: the controller's clock minus the
@@ -36,6 +36,9 @@ def judge(
             was launched in; None when there was none.
     """
     if not readings.closed:
+        told = readings.launched and readings.recorded
+        if told and readings.recorded_boot_id == readings.boot_id and (alive := _alive(readings)):
+            return Disproven(readings, alive)
         return Unproven(readings, "it is not closed: a late launch could still enter it")
     if not readings.launched:
         return _never_launched(readings)

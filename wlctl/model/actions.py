@@ -372,6 +372,18 @@ class Stopped:
 
 
 @dataclass(frozen=True, slots=True)
+class Read:
+    """What was read of each generation that the node has, oldest first; nothing was ended for it.
+
+    Attributes:
+        node_id: Of the node that read it: of another node it says nothing.
+    """
+
+    node_id: str
+    readings: tuple[Readings, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Unloaded:
     """Readings as in `Stopped`, and what became of the instance's directory.
 

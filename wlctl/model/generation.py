@@ -41,6 +41,8 @@ class CgroupEnd(StrEnum):
     """Not there, and systemd has taken away the unit that it was below, or made it anew."""
     OCCUPIED = "occupied"
     """Still there when the bound ran out."""
+    THERE = "there"
+    """Nobody has taken it away, and no process was seen in it: one could still enter."""
     FOREIGN = "foreign"
     """A directory of that name with another inode: another cgroup."""
     NONE = "none"

@@ -85,13 +85,16 @@ unit_gone() { # read on the same tree as at launch; no cgroup is renamed, or rem
 	inode "$c_unit"
 	[ "$i" != "$r_unit" ]
 }
-end_cgroup() { # DIR INODE PARENT_INODE -> c: removed, missing, unit-gone, missing-unknown, occupied or foreign
+gone_cgroup() { # DIR PARENT_INODE, of one that is not there -> c: missing, unit-gone or missing-unknown
+	inode "${1%/*}"
+	c='missing-unknown'
+	# only cgroup v2 has this file, and a parent with its recorded inode is the recorded parent
+	if [ "$i" = "$2" ] && [ -e "${1%/*}/cgroup.events" ]; then c=missing; fi
+	if [ "$c" != missing ] && unit_gone; then c=unit-gone; fi
+}
+end_cgroup() { # DIR INODE PARENT_INODE -> c: as gone_cgroup, or removed, occupied or foreign
 	if [ ! -d "$1" ]; then
-		inode "${1%/*}"
-		c='missing-unknown'
-		# only cgroup v2 has this file, and a parent with its recorded inode is the recorded parent
-		if [ "$i" = "$3" ] && [ -e "${1%/*}/cgroup.events" ]; then c=missing; fi
-		if [ "$c" != missing ] && unit_gone; then c=unit-gone; fi
+		gone_cgroup "$1" "$3"
 		return 0
 	fi
 	inode "$1"
