@@ -1,4 +1,4 @@
-.PHONY: help demo test check fmt bench lock golden
+.PHONY: help demo test check fmt fuzz bench lock golden
 
 help: ## List the targets
 	@grep -E '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -14,6 +14,9 @@ check: ## Everything CI runs, cheapest first (set up by scripts/test)
 
 fmt: ## Format and apply safe fixes
 	.venv/bin/ruff format . && .venv/bin/ruff check --fix .
+
+fuzz: ## Fuzz the parsers for ten minutes, or make fuzz FOR=SECONDS
+	.venv/bin/python -m tests.fuzz.campaign $(or $(FOR),600)
 
 bench: ## Measure against floors and rivals, and print the ratios
 	for script in benchmarks/*.py; do echo "== $$script"; .venv/bin/python $$script || exit; done

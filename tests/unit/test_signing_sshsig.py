@@ -67,6 +67,18 @@ def test_a_signature_for_another_purpose_does_not_fit(keygen: Keygen) -> None:
     assert reading.fingerprint
 
 
+def test_a_hostile_namespace_is_escaped_and_cut_when_it_is_shown(
+    signer: signing.PrivateKey,
+) -> None:
+    signature = signing.sign(MESSAGE, signer, "\x1b[2J\n" + "x" * 1000).encode()
+
+    fault = signing.read_signature(signature, MESSAGE).fault
+
+    assert fault is not None
+    assert fault.isprintable()
+    assert len(fault) < 200
+
+
 @pytest.mark.parametrize("arguments", TYPES)
 def test_what_is_signed_here_passes_ssh_keygen(
     arguments: tuple[str, ...], keygen: Keygen, tmp_path: Path

@@ -98,7 +98,7 @@ def read_signature(
 
 def _judge(parts: _Parts, message: bytes, namespace: str) -> None:
     if parts.namespace != namespace.encode():
-        made_for = parts.namespace[:60].decode("ascii", errors="backslashreplace")
+        made_for = ascii(parts.namespace[:60].decode("latin-1"))[1:-1]
         raise Misfit(f'made for the namespace "{made_for}", not "{namespace}"')
     hash_name = parts.hash_name.decode("ascii", errors="replace")
     if hash_name not in _HASHES:
