@@ -24,7 +24,7 @@ from wlctl.lifecycle.identity import Stranger, judge_identity
 from wlctl.model.actions import Refused
 from wlctl.model.facts import Capability, Facts
 from wlctl.model.ids import NodeName, is_checked_id
-from wlctl.model.node import Address, Liveness, Node, Tier, TransportKind
+from wlctl.model.node import Address, Enforced, Liveness, Node, Tier, TransportKind
 from wlctl.model.policy import Action
 
 RECORD_EVERY_S = 1.0
@@ -115,6 +115,7 @@ def meet(rt: Runtime, name: str, address: Address, tier: Tier) -> Node:
         added_at_ms=facts.probed_at_ms,
         seen_at_ms=facts.probed_at_ms,
         facts=replace(facts, seq=1),
+        enforced=Enforced() if address.enforced else None,
     )
 
 
