@@ -316,6 +316,36 @@ def test_a_fleet_of_exactly_twenty_is_listed_whole() -> None:
     assert "--all" not in explain(place(a_workload(), *nodes))
 
 
+def test_the_gate_is_told_in_one_line_where_it_says_the_same_everywhere() -> None:
+    text = explain(place(a_workload(), a_node("a"), a_node("b")))
+
+    assert "\nthe gate: all allowed by paired-signed\n" in text
+
+
+def test_the_gate_is_told_rule_by_rule_and_nodes_by_name_where_they_are_few() -> None:
+    denied = Verdict(Ruling.DENIED, "no-permit", "web: the node is discovered, not paired")
+    nodes = [a_node(f"ok{n}") for n in range(30)] + [a_node("no1", gate=denied)]
+    nodes += [a_node(f"t{n:02}", gate=Verdict(Ruling.ALLOWED, "t")) for n in range(MOST_SHOWN + 1)]
+    decision = place(a_workload(), *nodes)
+
+    text = explain(decision)
+
+    shown = ", ".join(f"t{n:02}" for n in range(MOST_SHOWN))
+    assert "\nthe gate:\n  30 allowed by paired-signed\n" in text
+    assert f"\n  21 allowed by t ({shown}, … and 1 more (--all))\n" in text
+    assert "\n  1 denied by no-permit: web: the node is discovered, not paired (no1)\n" in text
+    assert "t20)" in explain(decision, everything=True)
+
+
+def test_why_not_names_the_rule_by_which_the_gate_let_a_node_pass() -> None:
+    one = a_node("a", gate=Verdict(Ruling.ALLOWED, "t"))
+    nodes = [one, *(a_node(f"b{n}", tier=Tier.DISCOVERED) for n in range(2))]
+    decision = replace(place(a_workload(), *nodes), checks={})
+
+    assert "  ok   gate: allowed by t\n" in (why_not(decision, "a") or "")
+    assert "  ok   gate: allowed by paired-signed\n" in (why_not(decision, "b1") or "")
+
+
 def test_the_summary_tells_what_rejects_alone_and_what_among_others() -> None:
     spec = a_workload(needs("os.linux"), memory_bytes=GIB)
     nodes = [

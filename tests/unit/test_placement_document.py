@@ -9,6 +9,7 @@ import pytest
 
 from tests.unit.fleets import GIB, NOW, a_capability, a_node, a_workload, needs, place, where
 from wlctl.errors import InvalidFile
+from wlctl.model.fleet import Ruling, Verdict
 from wlctl.model.ids import NodeName
 from wlctl.model.node import Tier
 from wlctl.model.placement import Decision, Weights
@@ -158,6 +159,31 @@ def test_the_same_decision_has_the_same_hash() -> None:
 
     assert len(digests) == 1
     assert hashlib.sha256(encode(a_decision(prefer=("b",)))).hexdigest() not in digests
+
+
+def test_the_deciding_rule_of_every_node_is_kept_eligible_or_not() -> None:
+    allowed, denied = (
+        Verdict(Ruling.ALLOWED, "web"),
+        Verdict(Ruling.DENIED, "freeze", "till Monday"),
+    )
+    nodes = [a_node(name, gate=allowed) for name in ("a", "b", "c")]
+    nodes += [a_node("d", gate=denied), a_node("e", gate=None), a_node("f", gate=denied)]
+    nodes.append(a_node("g", gate=Verdict(Ruling.ALLOWED, "trusted-only")))
+
+    gated = document(place(a_workload(), *nodes))["gated"]
+
+    assert [(one["number"], one["ruling"], one["rule"], one["reason"]) for one in gated] == [
+        (3, "allowed", "web", ""),
+        (2, "denied", "freeze", "till Monday"),
+        (1, "denied", "", "no verdict"),
+        (1, "allowed", "trusted-only", ""),
+    ]
+    # By name only where the answer is not the commonest: the first is that of all others.
+    assert [one["nodes"] for one in gated] == [[], ["d", "f"], ["e"], ["g"]]
+
+
+def test_an_empty_fleet_asks_the_gate_nothing() -> None:
+    assert document(place(a_workload()))["gated"] == []
 
 
 def test_of_the_order_of_dispatch_the_first_are_kept_and_the_rest_counted() -> None:

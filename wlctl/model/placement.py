@@ -6,7 +6,7 @@ from enum import StrEnum
 from types import MappingProxyType
 from typing import NamedTuple
 
-from wlctl.model.fleet import Claim
+from wlctl.model.fleet import Claim, Verdict
 from wlctl.model.ids import InstanceId, NodeName
 from wlctl.model.workload import Requirement, WorkloadSpec
 
@@ -229,6 +229,18 @@ class Relaxations:
     exact: bool = True
 
 
+class Gated(NamedTuple):
+    """One answer of the gate, and every node that got it.
+
+    Attributes:
+        verdict: None where the gate was not asked, which is a denial.
+        nodes: Ascending.
+    """
+
+    verdict: Verdict | None
+    nodes: tuple[NodeName, ...]
+
+
 @dataclass(frozen=True, slots=True)
 class Decision:
     """The whole answer: where it goes, and one verdict of every node.
@@ -242,6 +254,7 @@ class Decision:
         placements: One for each of `request.count`, or empty.
         fits: How many could have been placed.
         checks: The full check lists of the nodes chosen, pinned or asked about.
+        gated: What the gate said of every node, the answer that most nodes got first.
     """
 
     request: PlaceRequest
@@ -253,3 +266,4 @@ class Decision:
     fits: int
     relaxations: Relaxations = field(default_factory=Relaxations)
     checks: Mapping[NodeName, tuple[Check, ...]] = field(default_factory=dict)
+    gated: tuple[Gated, ...] = ()

@@ -11,13 +11,14 @@ from json.encoder import encode_basestring_ascii
 from typing import cast
 
 from wlctl.errors import InvalidFile
-from wlctl.model.fleet import Claim
+from wlctl.model.fleet import Claim, Ruling
 from wlctl.model.ids import NodeName
 from wlctl.model.placement import (
     Candidate,
     Check,
     Constraint,
     Decision,
+    Gated,
     Placement,
     PlaceRequest,
     Rejection,
@@ -32,12 +33,14 @@ from wlctl.placement.shapes import (
     SCHEMA,
     CheckShape,
     Document,
+    GatedShape,
     NeedsShape,
     OptionsShape,
     RelaxationShape,
     RelaxationsShape,
     TallyShape,
 )
+from wlctl.placement.standing import NO_VERDICT
 
 MOST_DISPATCHED = 20
 """Nodes of a dispatch order that are kept; the rest follows from the ranking."""
@@ -70,6 +73,7 @@ def _written(decision: Decision) -> str:
         "decided_at_ms": _dumps(decision.now_ms),
         "eligible": _list(map(_candidate, decision.ranked)),
         "fits": _dumps(decision.fits),
+        "gated": _dumps(_gated(decision.gated)),
         "options": _dumps(_options(decision.request)),
         "outcome": _dumps("placed" if decision.placements else "unplaceable"),
         "placements": _list(map(_placement, decision.placements)),
@@ -156,6 +160,20 @@ def _needs(request: PlaceRequest) -> NeedsShape:
         ],
         "version": spec.version,
     }
+
+
+def _gated(found: Sequence[Gated]) -> list[GatedShape]:
+    """Write each answer once, and by name only the nodes that did not get the commonest one."""
+    return [
+        {
+            "nodes": list(one.nodes) if place else [],
+            "number": len(one.nodes),
+            "reason": one.verdict.reason if one.verdict else NO_VERDICT,
+            "rule": one.verdict.rule if one.verdict else "",
+            "ruling": one.verdict.ruling.value if one.verdict else Ruling.DENIED.value,
+        }
+        for place, one in enumerate(found)
+    ]
 
 
 def _checks(lines: Sequence[Check]) -> list[CheckShape]:

@@ -206,6 +206,7 @@ class Pass:
             fits=fits,
             relaxations=relaxed,
             checks=checks,
+            gated=survey.gated(),
         )
 
 

@@ -9,12 +9,14 @@ from wlctl.placement.shapes import (
     CandidateShape,
     CheckShape,
     Document,
+    GatedShape,
     NeedsShape,
     OptionsShape,
     PlacementShape,
     RejectedShape,
     RejectionShape,
 )
+from wlctl.placement.standing import verdict_words
 from wlctl.placement.text import core_count, count, size, visible
 
 MOST_SHOWN = 20
@@ -34,6 +36,7 @@ def explain(found: Decision | Document, *, everything: bool = False) -> str:
         _asked(doc),
         _answer(doc),
         summary(doc),
+        _gated(doc, limit),
         _eligible(doc["eligible"], limit),
         _nearest(doc["rejected"], limit),
         _relaxations(doc),
@@ -79,6 +82,26 @@ def summary(doc: Document) -> list[str]:
             for tally in doc["summary"]
         ]
     return lines
+
+
+def _gated(doc: Document, limit: int | None) -> list[str]:
+    """Say by which rules the gate decided, and which nodes did not get the commonest answer."""
+    gated = doc.get("gated", [])
+    if len(gated) == 1:
+        return [f"the gate: all {_said(gated[0])}"]
+    lines = []
+    for one in gated:
+        shown = [visible(node) for node in one["nodes"][:limit]]
+        if len(shown) < len(one["nodes"]):
+            shown.append(f"… and {len(one['nodes']) - len(shown)} more (--all)")
+        lines.append(
+            f"  {one['number']} {_said(one)}" + (f" ({', '.join(shown)})" if shown else "")
+        )
+    return ["the gate:", *lines] if lines else []
+
+
+def _said(one: GatedShape) -> str:
+    return verdict_words(one["ruling"], one["rule"], one["reason"])
 
 
 def nearest(rejected: Iterable[RejectedShape]) -> list[tuple[str, RejectedShape]]:
@@ -280,6 +303,12 @@ def _failures_of(doc: Document, node: str) -> Sequence[RejectionShape]:
     return next((group["rejections"] for group in doc["rejected"] if node in group["nodes"]), ())
 
 
+def _gate_passed(doc: Document, node: str) -> str:
+    gated = doc.get("gated", [])
+    mine = next((one for one in gated if node in one["nodes"]), gated[0] if gated else None)
+    return "passed" if mine is None else _said(mine)
+
+
 def _implied_checks(doc: Document, node: str) -> Iterator[CheckShape]:
     failures = _failures_of(doc, node)
     for constraint in Constraint:
@@ -287,4 +316,5 @@ def _implied_checks(doc: Document, node: str) -> Iterator[CheckShape]:
         for one in mine:
             yield {"constraint": constraint, "detail": one["detail"], "passed": False}
         if not mine:
-            yield {"constraint": constraint, "detail": "passed", "passed": True}
+            detail = _gate_passed(doc, node) if constraint is Constraint.GATE else "passed"
+            yield {"constraint": constraint, "detail": detail, "passed": True}

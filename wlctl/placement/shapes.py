@@ -79,6 +79,16 @@ class CheckShape(TypedDict):
     passed: bool
 
 
+class GatedShape(TypedDict):
+    """One answer of the gate; the first is that of every node which no other one lists."""
+
+    nodes: list[str]
+    number: int
+    reason: str
+    rule: str
+    ruling: str
+
+
 class VariantShape(TypedDict):
     """One way to run it."""
 
@@ -129,6 +139,7 @@ class Document(TypedDict):
     decided_at_ms: int
     eligible: list[CandidateShape]
     fits: int
+    gated: list[GatedShape]
     options: OptionsShape
     outcome: str
     placements: list[PlacementShape]

@@ -19,6 +19,8 @@ _SILENT: Mapping[Liveness, tuple[Rejection, ...]] = MappingProxyType(
         for state in Liveness
     }
 )
+NO_VERDICT = "no verdict"
+"""Why a node is denied of which the gate was not asked."""
 _NO_FACTS = rejection(Constraint.FACTS_EXPIRED, None)
 
 
@@ -78,7 +80,7 @@ def gate(_ask: Ask, offer: Offer) -> tuple[Rejection, ...]:
     """The gate has allowed this placement on this node; no verdict is a denial."""
     verdict = offer.node.gate
     if verdict is None:
-        return rejection(Constraint.GATE, "denied", "", "no verdict")
+        return rejection(Constraint.GATE, Ruling.DENIED.value, "", NO_VERDICT)
     if verdict.ruling is _ALLOWED:
         return ()
     return rejection(Constraint.GATE, verdict.ruling.value, verdict.rule, verdict.reason)
@@ -122,7 +124,8 @@ def _neighbours_hold(ask: Ask, offer: Offer) -> str:
     return f"{', '.join(wishes)}: {count(len(offer.held.holds), 'neighbour')}, none objects"
 
 
-def _verdict_words(ruling: str, rule: str, reason: str) -> str:
+def verdict_words(ruling: str, rule: str, reason: str) -> str:
+    """Put an answer of the gate into words: `allowed by paired-signed`."""
     by = f" by {visible(rule)}" if rule else ""
     return f"{ruling}{by}: {visible(reason)}" if reason else f"{ruling}{by}"
 
@@ -130,7 +133,7 @@ def _verdict_words(ruling: str, rule: str, reason: str) -> str:
 def _gate_holds(_ask: Ask, offer: Offer) -> str:
     verdict = offer.node.gate
     assert isinstance(verdict, Verdict), "the rule has looked"
-    return _verdict_words(verdict.ruling.value, verdict.rule, verdict.reason)
+    return verdict_words(verdict.ruling.value, verdict.rule, verdict.reason)
 
 
 def _co_residency_cure(ask: Ask, values: tuple[str, str, str, int]) -> tuple[int, ...]:
@@ -197,7 +200,7 @@ RULES: Mapping[Constraint, Rule] = MappingProxyType(
         Constraint.GATE: Rule(
             check=gate,
             holds=_gate_holds,
-            detail=_verdict_words,
+            detail=verdict_words,
             change=lambda ruling, _rule, _reason: (
                 "get it approved" if ruling == "deferred" else "permit it in the policy"
             ),

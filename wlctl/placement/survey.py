@@ -4,9 +4,9 @@ from bisect import bisect_left
 from collections.abc import Iterable
 from typing import NamedTuple
 
-from wlctl.model.fleet import NodeView
+from wlctl.model.fleet import NodeView, Verdict
 from wlctl.model.ids import NodeName
-from wlctl.model.placement import Candidate, Rejection
+from wlctl.model.placement import Candidate, Gated, Rejection
 from wlctl.placement.ask import Ask
 from wlctl.placement.constraints import checks_of
 from wlctl.placement.holdings import Held
@@ -49,6 +49,7 @@ class Survey:
         self.offers: dict[NodeName, Offer] = {}
         self.blame = Blame(ask)
         self.current_node: NodeName | None = None
+        self._gated: tuple[Gated, ...] = ()  # a verdict never changes
         self._ranks: list[Rank] = []  # of `ranked`, which is searched by them
         self._now_ms = now_ms
         self._scale = Scale(ask, NO_BEST)
@@ -96,6 +97,20 @@ class Survey:
     def verdicts(self) -> Verdicts:
         """Give all verdicts as they are now."""
         return Verdicts(tuple(self.ranked), dict(self.rejected))
+
+    def gated(self) -> tuple[Gated, ...]:
+        """Give what the gate said of every node; the answer that most nodes got comes first."""
+        if not self._gated:
+            found: dict[tuple[str, ...], tuple[Verdict | None, list[NodeName]]] = {}
+            for name, offer in self.offers.items():
+                verdict = offer.node.gate
+                key = () if verdict is None else (verdict.ruling, verdict.rule, verdict.reason)
+                found.setdefault(key, (verdict, []))[1].append(name)
+            order = sorted(found, key=lambda key: (-len(found[key][1]), key))
+            self._gated = tuple(
+                Gated(verdict, tuple(nodes)) for verdict, nodes in map(found.__getitem__, order)
+            )
+        return self._gated
 
     def put(self, offer: Offer) -> None:
         """Judge one node again, as `offer` now has it."""
