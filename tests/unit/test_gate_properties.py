@@ -169,6 +169,31 @@ def test_an_unreadable_policy_allows_teardown_and_nothing_else(request: GateRequ
 
 @settings(deadline=None)  # the machine may be busy
 @given(policies, requests)
+def test_an_unreadable_revocation_list_allows_teardown_and_nothing_else(
+    policy: Policy, request: GateRequest
+) -> None:
+    answer = judge(policy, Unreadable("torn"), request)
+
+    assert (answer.verdict.ruling is Ruling.ALLOWED) == (request.action in TEARDOWN)
+
+
+@settings(deadline=None)  # the machine may be busy
+@given(policies, requests, words, words)
+def test_no_words_of_a_request_but_who_asks_and_for_which_project_change_its_verdict(
+    policy: Policy, request: GateRequest, about: str, node: str
+) -> None:
+    """What it is about and how its node is called are for people; its effect is derived."""
+    if request.node is None:
+        return
+    other = replace(request, about=about, node=NodeName(node))
+
+    before, after = judge(policy, (), request), judge(policy, (), other)
+
+    assert (after.verdict, after.effect) == (before.verdict, before.effect)
+
+
+@settings(deadline=None)  # the machine may be busy
+@given(policies, requests)
 def test_what_names_something_revoked_never_runs(policy: Policy, request: GateRequest) -> None:
     if request.work is None or not request.work.refs or request.action in TEARDOWN | TRUST_ACTIONS:
         return
