@@ -11,12 +11,12 @@ function __wlctl_at -d 'Succeed where exactly these commands were typed'
         switch $word
             case --
                 return 1
-            case --action --after --against --agent --as --avoid --capability --count --db --env --env-file --file --for --generation --grace --host-key --instance --key --kind --known-hosts --label --message --name --node --output --pin --plan --plan-out --policy --port --prefer --principal --project --projects --reason --remove-capability --remove-label --secret --sign --signature --signer --since --snapshot --tail --tier --timeout --until --wait --where --why --workload -l -m -o
+            case --action --after --against --agent --as --avoid --capability --count --db --env --env-file --file --for --generation --grace --host-key --instance --key --kind --known-hosts --label --message --name --node --output --pin --plan --plan-out --policy --port --prefer --principal --project --projects --reason --remove-capability --remove-label --secret --sign --signature --signer --since --snapshot --tail --tier --timeout --until --wait --watch --where --why --workload -l -m -o
                 set skip value
             case '-*'
             case '*'
                 switch "$at/$word"
-                    case /init /signer /signer/add /signer/ls /signer/rm /signer/import /signer/export /policy /policy/show /policy/check /policy/apply /policy/test /approve /approvals /revoke /unrevoke /revocations /package /package/init /package/build /package/sign /package/verify /package/show /package/ls /package/fetch /package/gc /doctor /node /node/add /node/ls /node/show /node/probe /node/measure /node/set /node/cordon /node/uncordon /node/rekey /node/enforce /node/rm /place /decisions /explain /ps /status /history /prove /wait /logs /start /restart /stop /unload /audit /audit/log /audit/verify /audit/checkpoint /audit/export /ledger /ledger/check /ledger/backup /ledger/migrate /ledger/snapshot /config /config/show /help /completion
+                    case /init /signer /signer/add /signer/ls /signer/rm /signer/import /signer/export /policy /policy/show /policy/check /policy/apply /policy/test /approve /approvals /revoke /unrevoke /revocations /package /package/init /package/build /package/sign /package/verify /package/show /package/ls /package/fetch /package/gc /doctor /node /node/add /node/ls /node/show /node/probe /node/measure /node/set /node/cordon /node/uncordon /node/rekey /node/enforce /node/rm /place /decisions /explain /ps /status /history /prove /wait /logs /start /restart /stop /unload /reconcile /audit /audit/log /audit/verify /audit/checkpoint /audit/export /ledger /ledger/check /ledger/backup /ledger/migrate /ledger/snapshot /config /config/show /help /completion
                         set at "$at/$word"
                 end
         end
@@ -49,6 +49,7 @@ complete -c wlctl -n "__wlctl_at ''" -a start -d 'Start copies where they are st
 complete -c wlctl -n "__wlctl_at ''" -a restart -d 'Stop copies and, once that is proven, start them; a stop that failed starts nothing.'
 complete -c wlctl -n "__wlctl_at ''" -a stop -d 'Stop copies, and return when it is proven that no process of them is left.'
 complete -c wlctl -n "__wlctl_at ''" -a unload -d 'Stop copies as `stop` does, and remove them; their names are free then.'
+complete -c wlctl -n "__wlctl_at ''" -a reconcile -d 'Look at every node once, finish what was interrupted, and carry out what was asked for.'
 complete -c wlctl -n "__wlctl_at ''" -a audit -d 'The chain: what happened, in order, and whether the record of it is whole.'
 complete -c wlctl -n "__wlctl_at ''" -a ledger -d 'The ledger itself: checked, backed up, migrated.'
 complete -c wlctl -n "__wlctl_at ''" -a config -d 'Settings, and who set them.'
@@ -588,6 +589,17 @@ complete -c wlctl -n "__wlctl_at /unload" -s m -l message -x -d 'Keep TEXT in th
 complete -c wlctl -n "__wlctl_at /unload" -l yes -d 'Answer every question with yes'
 complete -c wlctl -n "__wlctl_at /unload" -l no-color -d 'No colour'
 complete -c wlctl -n "__wlctl_at /unload" -l debug -d 'Show a traceback with an error'
+complete -c wlctl -n "__wlctl_at /reconcile" -l node -x -d 'Only this node; repeat'
+complete -c wlctl -n "__wlctl_at /reconcile" -l dry-run -d 'Look, say what would be done, and do nothing'
+complete -c wlctl -n "__wlctl_at /reconcile" -l quiet -s q -d 'Print only when something was done or is wrong'
+complete -c wlctl -n "__wlctl_at /reconcile" -l watch -x -d 'Stay, and do it again so often'
+complete -c wlctl -n "__wlctl_at /reconcile" -s h -l help -d 'Show this text'
+complete -c wlctl -n "__wlctl_at /reconcile" -l db -r -F -d 'The ledger'
+complete -c wlctl -n "__wlctl_at /reconcile" -s o -l output -x -a 'table wide json jsonl name' -d 'One of table, wide, json, jsonl, name'
+complete -c wlctl -n "__wlctl_at /reconcile" -s m -l message -x -d 'Keep TEXT in the chain'
+complete -c wlctl -n "__wlctl_at /reconcile" -l yes -d 'Answer every question with yes'
+complete -c wlctl -n "__wlctl_at /reconcile" -l no-color -d 'No colour'
+complete -c wlctl -n "__wlctl_at /reconcile" -l debug -d 'Show a traceback with an error'
 complete -c wlctl -n "__wlctl_at /audit" -a log -d 'List what happened, oldest first.'
 complete -c wlctl -n "__wlctl_at /audit" -a verify -d 'Verify every link of the chain, and every row that an event tells of.'
 complete -c wlctl -n "__wlctl_at /audit" -a checkpoint -d 'Print a signed checkpoint of the chain, to be kept where nobody here can change it.'

@@ -62,6 +62,7 @@ class FakeNode:
         ended: Runs that an ending has read as gone.
         exits: Runs whose leader ended by itself, to its status; None where that is not known.
         health: What the supervisor said last of an instance.
+        departed: What was unloaded there on purpose, to the number of the operation that did it.
         wanted: Of an instance: running or stopped.
         claims: Claim of a decision to what became of it: placed, refused or cancelled.
         placed: Claim to the request that was carried out.
@@ -93,6 +94,7 @@ class FakeNode:
     ended: set[tuple[InstanceId, int]] = field(default_factory=set)
     exits: dict[tuple[InstanceId, int], int | None] = field(default_factory=dict)
     health: dict[InstanceId, str] = field(default_factory=dict)
+    departed: dict[InstanceId, int] = field(default_factory=dict)
     wanted: dict[InstanceId, str] = field(default_factory=dict)
 
     def facts(self) -> NodeFacts:
@@ -350,7 +352,7 @@ class FakeSession:
             boot_id=node.boot_id,
             uptime_ms=node.uptime_ms,
             instances=tuple(node.instance_status(one) for one in sorted(node.staged)),
-            departed={},
+            departed=dict(node.departed),
         )
 
     def prove(self, _installation: InstallationId, instance: InstanceId) -> Read | Refused:

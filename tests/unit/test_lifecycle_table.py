@@ -66,6 +66,12 @@ ROWS = [
         {"state": State.LOST, "same_boot": False}, Act.START_AGAIN, id="what was lost to a reboot"
     ),
     pytest.param({"same_boot": False}, Act.START_AGAIN, id="what ran before a reboot"),
+    pytest.param({"same_boot": False, "runs_once": True}, Act.FAIL, id="a job before a reboot"),
+    pytest.param(
+        {"state": State.LOST, "same_boot": False, "runs_once": True},
+        Act.FAIL,
+        id="a job that was lost to a reboot",
+    ),
     pytest.param({"state": State.LOADED}, Act.START, id="what is staged and shall run"),
     pytest.param({"state": State.STOPPED}, Act.START, id="what is stopped and shall run"),
     pytest.param({"state": State.STOPPING}, Act.START, id="what was being stopped and shall run"),
@@ -113,6 +119,7 @@ CASES = st.builds(
     st.sampled_from(Desired),
     st.sampled_from(Liveness),
     st.one_of(st.none(), st.sampled_from(Listing)),
+    st.booleans(),
     st.booleans(),
     st.booleans(),
 )

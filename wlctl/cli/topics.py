@@ -13,6 +13,25 @@ import wlctl.model
 from wlctl import errors
 from wlctl.errors import ExitCode, WlctlError
 
+CRON = """\
+Lines for a crontab, and for systemd, that keep a fleet as it was asked for.
+
+As the user who owns the ledger (`crontab -e`); mail comes only when something was done or is wrong:
+
+* * * * *  wlctl --db /home/ops/.local/share/wlctl/ledger.db reconcile --quiet
+15 3 * * * wlctl --db /home/ops/.local/share/wlctl/ledger.db ledger backup /backups/wlctl/
+
+cron gives no HOME of yours to rely on: name the ledger. Two passes at once are no harm, the second
+one does nothing. With systemd, a service that stays does the same:
+
+[Service]
+User=ops
+Environment=WLCTL_DB=/home/ops/.local/share/wlctl/ledger.db
+ExecStart=/usr/local/bin/wlctl reconcile --quiet --watch 60
+Restart=on-failure
+[Install]
+WantedBy=multi-user.target"""
+
 
 @dataclass(frozen=True, slots=True)
 class Topic:
@@ -32,7 +51,7 @@ class Topic:
 
 def every() -> list[Topic]:
     """List every word that has a meaning of its own, by kind and word."""
-    found = [*_exit_codes(), *_errors(), *_enums()]
+    found = [*_exit_codes(), *_errors(), *_enums(), Topic("cron", "how to", CRON)]
     return sorted(found, key=_order)
 
 

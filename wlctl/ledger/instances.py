@@ -171,6 +171,12 @@ def current(tx: ReadTx) -> list[Instance]:
     return [_instance(row) for row in rows]
 
 
+def of_ids(tx: ReadTx, ids: Iterable[InstanceId]) -> list[Instance]:
+    """Return those of `ids` that the ledger knows, closed ones too, ascending by id."""
+    query = _QUERY.where(instances.c.id.in_(sorted(ids))).order_by(instances.c.id)
+    return [_instance(row) for row in tx.conn.execute(query)]
+
+
 def holder_of(tx: ReadTx, name: str) -> Instance | None:
     """Return the current instance that has this name."""
     row = tx.conn.execute(_QUERY.where(instances.c.name == name, _CURRENT)).one_or_none()

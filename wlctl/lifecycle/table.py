@@ -47,6 +47,8 @@ class Act(StrEnum):
     """It is to be stopped or unloaded and is not proven gone: again, until it is."""
     END_REVOKED = "end_revoked"
     """What it runs is revoked: stop it, prove it, unload it."""
+    FAIL = "fail"
+    """A job that may have run when its node was started anew: it is never run again by itself."""
     START = "start"
     """It is staged, or was being stopped, and is meant to run."""
 
@@ -60,6 +62,7 @@ class Case:
         listing: None where the node did not answer.
         same_boot: Its node runs the boot that its newest run was launched under.
         has_other: Its order has another copy that lives, is starting or is unsettled.
+        runs_once: It is a job.
     """
 
     state: State
@@ -68,6 +71,7 @@ class Case:
     listing: Listing | None = None
     same_boot: bool = True
     has_other: bool = False
+    runs_once: bool = False
 
 
 _AT_REST = frozenset(
@@ -122,12 +126,16 @@ def _listed(case: Case) -> Act:
     if case.state is State.LOST:
         return Act.END_LOST if case.has_other else _lost_and_listed(case)
     if case.state in LIVE and not case.same_boot:
-        return Act.START_AGAIN
+        return _after_reboot(case)
     return Act.START if case.state in _TO_START else Act.NOTHING
 
 
 def _lost_and_listed(case: Case) -> Act:
-    return Act.ADOPT if case.same_boot else Act.START_AGAIN
+    return Act.ADOPT if case.same_boot else _after_reboot(case)
+
+
+def _after_reboot(case: Case) -> Act:
+    return Act.FAIL if case.runs_once else Act.START_AGAIN
 
 
 def _unwanted(case: Case) -> Act:

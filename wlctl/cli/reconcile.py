@@ -1,0 +1,129 @@
+"""`wlctl reconcile`: one pass over the fleet, as cron runs it; or one after the other."""
+
+import signal
+import threading
+from collections.abc import Iterator
+from types import FrameType
+from typing import Annotated
+
+import typer
+
+from wlctl.cli import render
+from wlctl.cli.options import Output, Session, session_of
+from wlctl.errors import ExitCode
+from wlctl.flows.reconcile import Done, Pass
+from wlctl.flows.reconcile import reconcile as go_over
+from wlctl.lifecycle.table import Act
+from wlctl.model.event import Json
+
+SCHEMA = "wlctl.reconcile/1"
+
+
+def reconcile(
+    ctx: typer.Context,
+    node: Annotated[
+        list[str] | None, typer.Option(metavar="NODE", help="Only this node; repeat.")
+    ] = None,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Look, say what would be done, and do nothing.")
+    ] = False,
+    quiet: Annotated[
+        bool, typer.Option("--quiet", "-q", help="Print only when something was done or is wrong.")
+    ] = False,
+    watch: Annotated[
+        int | None,
+        typer.Option(min=1, metavar="SECONDS", help="Stay, and do it again so often."),
+    ] = None,
+) -> None:
+    """Look at every node once, finish what was interrupted, and carry out what was asked for.
+
+    What a killed command or a lost answer left open is settled; a stop or unload that could not be
+    proven, or whose node was away, is asked for again; what shall run and does not is started, also
+    after its node was started anew; how copies are is written into their history. A pass right
+    after one does nothing. Run it from cron every minute: `wlctl help cron`.
+
+    A copy whose node stays away is held where it is: this version places nothing elsewhere by
+    itself, and raises no alerts.
+
+    Exit 5: something is unsettled or unproven. Exit 7: something else is not as it should be.
+    """
+    session = session_of(ctx)
+    stopped = threading.Event()
+    if watch is not None:
+        _stop_on_signals(stopped)
+    while True:
+        found = go_over(session.runtime, node or (), dry_run=dry_run)
+        _show(session, found, quiet=quiet, dry_run=dry_run)
+        if watch is None or stopped.wait(watch):
+            break
+    code = ExitCode.DONE if watch is not None else _exit_code(found)
+    if code is not ExitCode.DONE:
+        raise typer.Exit(code)
+
+
+def _stop_on_signals(stopped: threading.Event) -> None:
+    """End after the pass under way, with nothing left in the middle."""
+
+    def stop(_signal: int, _frame: FrameType | None) -> None:
+        stopped.set()
+
+    signal.signal(signal.SIGTERM, stop)
+    signal.signal(signal.SIGINT, stop)
+
+
+def _exit_code(found: Pass) -> ExitCode:
+    troubles = [one for one in found.done if one.trouble]
+    if any(one.is_unproven for one in troubles):
+        return ExitCode.INDETERMINATE
+    return ExitCode.PARTIAL if troubles or found.silent else ExitCode.DONE
+
+
+def _show(session: Session, found: Pass, *, quiet: bool, dry_run: bool) -> None:
+    if quiet and found.is_quiet:
+        return
+    if session.output is Output.TABLE and not quiet and found.is_quiet:
+        session.streams.data(f"{_summary(found)}\n", now=True)
+        return
+    told: dict[str, Json] = {
+        "dry_run": dry_run,
+        "another_pass": found.is_other,
+        "nodes": found.asked,
+        "silent": {name: failure.code for name, failure in found.silent.items()},
+        "done": [_json(one) for one in found.done],
+    }
+    render.document(session, SCHEMA, told, [*_lines(found), _summary(found)])
+
+
+def _json(one: Done) -> dict[str, Json]:
+    return {
+        "name": one.name,
+        "node": one.node,
+        "act": one.act.value if one.act else "finish",
+        "came": one.came,
+        "trouble": one.trouble,
+        "unproven": one.is_unproven,
+    }
+
+
+def _lines(found: Pass) -> Iterator[str]:
+    for name, failure in found.silent.items():
+        yield f"{name} cannot be looked at ({failure.code}): {failure.message}"
+    for one in found.done:
+        what = one.act.value if one.act is not None and one.act is not Act.NOTHING else "finish"
+        if one.act is Act.NOTHING:
+            what = "seen"
+        trouble = f": {one.trouble}" if one.trouble else ""
+        yield f"{one.name} on {one.node}: {what.replace('_', ' ')}, {one.came}{trouble}"
+
+
+def _summary(found: Pass) -> str:
+    if found.is_other:
+        return "another reconcile is at work on this ledger: nothing to do here"
+    silent = f", {len(found.silent)} silent" if found.silent else ""
+    wrong = sum(bool(one.trouble) for one in found.done)
+    return (
+        f"{found.asked} nodes{silent}; {len(found.done) - wrong} brought nearer, "
+        f"{wrong} not as they should be"
+        if found.done
+        else f"{found.asked} nodes{silent}; nothing to do"
+    )
