@@ -129,7 +129,7 @@ _wlctl() {
             /explain) commands='' choices='' files=''
                 options='--last --all --full --why -h --help --db -o --output -m --message --yes --no-color --debug' ;;
             /ps) commands='' choices='' files=''
-                options='-h --help --db -o --output -m --message --yes --no-color --debug' ;;
+                options='--workload --node -l --label -h --help --db -o --output -m --message --yes --no-color --debug' ;;
             /status) commands='' choices='' files=''
                 options='--workload --node -l --label --all --stored -h --help --db -o --output -m --message --yes --no-color --debug' ;;
             /history) commands='' choices='' files=''
@@ -139,7 +139,7 @@ _wlctl() {
             /wait) commands='' choices='' files=''
                 options='--for --workload --node -l --label --all --timeout -h --help --db -o --output -m --message --yes --no-color --debug' ;;
             /logs) commands='' choices='' files=''
-                options='--tail --generation --raw -h --help --db -o --output -m --message --yes --no-color --debug' ;;
+                options='--tail --generation --previous -f --follow --raw -h --help --db -o --output -m --message --yes --no-color --debug' ;;
             /start) commands='' choices='' files=''
                 options='--workload --node -l --label --all --dry-run -h --help --db -o --output -m --message --yes --no-color --debug' ;;
             /restart) commands='' choices='' files=''

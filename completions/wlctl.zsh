@@ -807,6 +807,10 @@ _wlctl() {
             ;;
         /ps)
             options=(
+                '--workload:All copies of this workload'
+                '--node:All copies on this node'
+                '-l:All copies that carry it; repeat'
+                '--label:All copies that carry it; repeat'
                 '-h:Show this text'
                 '--help:Show this text'
                 '--db:The ledger'
@@ -898,6 +902,9 @@ _wlctl() {
             options=(
                 '--tail:So many lines'
                 '--generation:Which run of it; else the newest'
+                '--previous:The run before the newest'
+                '-f:Go on with what it prints from now on'
+                '--follow:Go on with what it prints from now on'
                 '--raw:Print it as it is, control characters and all'
                 '-h:Show this text'
                 '--help:Show this text'

@@ -64,6 +64,7 @@ class FakeNode:
         health: What the supervisor said last of an instance.
         departed: What was unloaded there on purpose, to the number of the operation that did it.
         wanted: Of an instance: running or stopped.
+        output: What the newest run of an instance has printed.
         claims: Claim of a decision to what became of it: placed, refused or cancelled.
         placed: Claim to the request that was carried out.
     """
@@ -96,6 +97,7 @@ class FakeNode:
     health: dict[InstanceId, str] = field(default_factory=dict)
     departed: dict[InstanceId, int] = field(default_factory=dict)
     wanted: dict[InstanceId, str] = field(default_factory=dict)
+    output: dict[InstanceId, str] = field(default_factory=dict)
 
     def facts(self) -> NodeFacts:
         return NodeFacts(
@@ -428,11 +430,16 @@ class FakeSession:
         *,
         generation: int = 0,
         lines: int = 100,
+        after: int | None = None,
     ) -> LogTail | Refused:
         self.hook("logs", "before")
-        if instance not in self.node.launched:
+        node = self.node
+        if instance not in node.launched:
             return Refused(RefusalCode.UNKNOWN_INSTANCE, "no such generation")
-        return LogTail(generation, "one\ntwo\n"[: lines * 4], 8)
+        whole = node.output.get(instance, "one\ntwo\n")
+        shown = whole[after:] if after is not None else "".join(whole.splitlines(True)[-lines:])
+        is_over = node.alive.get(instance) != generation
+        return LogTail(generation, shown, len(whole), next_byte=len(whole), is_over=is_over)
 
 
 @dataclass

@@ -134,6 +134,11 @@ def test_runs_follow_one_another_and_never_stand_side_by_side(
     ]
     assert ok(ready.run("start", "stubborn")) == "stubborn runs on elm already: it is running\n"
     assert ok(ready.run("logs", "stubborn")) == "hello from stubborn, run 2, on elm\n"
+    assert ok(ready.run("logs", "stubborn", "--previous")).startswith("hello from stubborn, run 1")
+    done = ready.run("logs", "stubborn", "--previous", "--follow", "-o", "jsonl")
+    assert said(done)["line"].startswith("hello from stubborn, run 1"), "it ends with the run"
+    (line,) = ok(ready.run("ps", "stubborn")).splitlines()[1:]
+    assert line.split()[:8] == ["stubborn", "elm", "running", "running", "-", "1.0.0", "-", "1"]
 
     ok(ready.run("stop", "--all"))
     assert node.commands() == {}

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.host.bench import PACKAGE, Bench, Work, encoded, script, sha256, wait_until
-from wlctl.model.actions import Launched, Placed, RefusalCode, Refused
+from wlctl.model.actions import Launched, LogTail, Placed, RefusalCode, Refused
 from wlctl.model.generation import Containment, Liveliness
 
 ONE = [("dash", "root")]
@@ -189,6 +189,34 @@ def test_the_end_of_the_output_is_bounded_by_lines_and_bytes(bench: Bench) -> No
     assert some.text == "50000\ndone\n"[-10:]
     assert tail.size_bytes == len("".join(f"{n}\n" for n in range(1, 50001))) + 6 + 5
     assert whole.text.startswith("\ufffd\x1b[1m\n1\n")
+
+
+@pytest.mark.kinds(SOME)
+def test_output_is_read_on_from_where_it_was_left_in_whole_lines(bench: Bench) -> None:
+    request = bench.run(
+        script(
+            "echo one; printf tw; until [ -e $WLCTL_DATA_DIR/go ]; do sleep 0.05; done;"
+            ' printf "o\\nthree"'
+        )
+    )
+    bench.await_log(request, "tw")
+
+    def after(byte: int, max_bytes: int = 1000) -> tuple[str, int, bool]:
+        found = bench.session.logs(
+            request.installation, request.instance, after=byte, max_bytes=max_bytes
+        )
+        assert isinstance(found, LogTail)
+        return found.text, found.next_byte, found.is_over
+
+    assert after(0) == ("one\n", 4, False)
+    assert after(4) == ("", 4, False), "a line that is not whole yet"
+    assert after(0, 2) == ("on", 2, False), "a line that is longer than all that may be sent"
+    (data,) = bench.instance_dir(request).glob("g1/data")
+    (data / "go").touch()
+    wait_until(lambda: bench.status(request).generations[0].exit_status == 0, "its end")  # type: ignore[union-attr]  # it is there
+    assert after(4) == ("two\nthree", 13, True)
+    assert after(13) == ("", 13, True)
+    assert after(99) == ("one\ntwo\nthree", 13, True), "the output was bounded meanwhile"
 
 
 @pytest.mark.kinds(SOME)

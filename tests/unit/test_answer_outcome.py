@@ -220,9 +220,10 @@ def test_an_offer_is_read_in_the_order_asked() -> None:
 
 
 def test_the_end_of_a_log_is_read() -> None:
-    found = outcome.log_tail(_answer("log 3 size=100", "text a%0Ab%ff"))
+    found = outcome.log_tail(_answer("log 3 size=100 to=90 over=no", "text a%0Ab%ff"))
 
     assert (found.generation, found.size_bytes, found.text) == (3, 100, "a\nb\ufffd")
+    assert (found.next_byte, found.is_over) == (90, False)
 
 
 def test_a_refusal_is_read() -> None:

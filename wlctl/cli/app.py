@@ -34,7 +34,7 @@ COMMANDS = {
     "history": Lazy("wlctl.cli.status", "history", "List every step of a copy's life."),
     "prove": Lazy("wlctl.cli.prove", "prove", "Ask nodes whether copies are proven gone."),
     "wait": Lazy("wlctl.cli.wait", "wait", "Wait until copies or nodes are in a state."),
-    "logs": Lazy("wlctl.cli.looking", "logs", "Print the end of what a copy wrote."),
+    "logs": Lazy("wlctl.cli.logs", "logs", "Print the end of what a copy wrote."),
     "start": Lazy("wlctl.cli.starting", "start", "Start copies that are staged."),
     "restart": Lazy("wlctl.cli.starting", "restart", "Stop copies and start them again."),
     "stop": Lazy("wlctl.cli.ending", "stop", "Stop copies, with proof."),

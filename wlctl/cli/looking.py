@@ -1,28 +1,44 @@
-"""`wlctl ps` and `wlctl logs`: what runs where, and what it printed."""
-
-from typing import Annotated
+"""`wlctl ps`: what runs where, as the ledger has it."""
 
 import typer
 
-from wlctl.cli import render, times
+from wlctl.cli import render, targets, times
 from wlctl.cli.escape import visible
-from wlctl.cli.options import Output, session_of
-from wlctl.flows import looking as flow
-from wlctl.flows.looking import Listed
-from wlctl.model.event import Json, rfc3339
+from wlctl.cli.options import session_of
+from wlctl.flows import listing as flow
+from wlctl.flows.listing import Listed
+from wlctl.model.event import rfc3339
 
 
-def ps(ctx: typer.Context) -> None:
-    """List the current copies as they were seen last; SEEN is the age of the last contact."""
+def ps(
+    ctx: typer.Context,
+    names: targets.Names = None,
+    workload: targets.Workload = "",
+    node: targets.OnNode = "",
+    label: targets.Labels = None,
+) -> None:
+    """List the current copies as they were seen last; SEEN is the age of the last contact.
+
+    RESTARTS counts the runs after the first, whoever began them. No node is asked: `wlctl status`
+    does that.
+    """
     session = session_of(ctx)
+    is_some = bool(names or workload or node or label)
+    chosen = (
+        targets.find(session, names, workload=workload, node=node, labels=label, everything=False)
+        if is_some
+        else None
+    )
     now_ms = session.runtime.now_ms()
     columns: list[render.Column[Listed]] = [
         render.Column("NAME", "name", lambda one: one.instance.name),
         render.Column("NODE", "node", lambda one: one.instance.node),
         render.Column("DESIRED", "desired", lambda one: one.instance.desired.value),
         render.Column("ACTUAL", "actual", lambda one: one.instance.state.value, _actual),
+        render.Column("HEALTH", "health", lambda one: one.instance.health),
         render.Column("VERSION", "version", lambda one: one.instance.version),
         render.Column("PORTS", "ports", lambda one: dict(one.ports), _ports),
+        render.Column("RESTARTS", "restarts", lambda one: one.restarts),
         render.Column(
             "SINCE",
             "since",
@@ -43,36 +59,10 @@ def ps(ctx: typer.Context) -> None:
         render.Column("", "unsettled", lambda one: one.instance.unsettled),
         render.Column("", "package", lambda one: one.instance.package_id),
     ]
-    listed = flow.ps(session.runtime)
-    if not listed and session.streams.out_is_terminal:
+    listed = flow.ps(session.runtime, chosen)
+    if not listed and not is_some and session.streams.out_is_terminal:
         session.note("nothing is placed")
     render.rows(session, "wlctl.ps/1", columns, listed)
-
-
-def logs(
-    ctx: typer.Context,
-    name: Annotated[str, typer.Argument(help="Name, id, or beginning of an id.")],
-    tail: Annotated[int, typer.Option(min=1, max=10_000, help="So many lines.")] = 100,
-    generation: Annotated[
-        int | None, typer.Option(min=1, help="Which run of it; else the newest.")
-    ] = None,
-    raw: Annotated[
-        bool, typer.Option("--raw", help="Print it as it is, control characters and all.")
-    ] = False,
-) -> None:
-    """Print the end of what a copy wrote to its standard output and error."""
-    session = session_of(ctx)
-    found = flow.logs(session.runtime, name, generation=generation, lines=tail)
-    lines = found.text.splitlines()
-    if raw and session.output in (Output.TABLE, Output.WIDE):
-        session.streams.data("".join(f"{line}\n" for line in lines))
-        return
-    value: dict[str, Json] = {
-        "generation": found.generation,
-        "size_bytes": found.size_bytes,
-        "lines": list(lines),
-    }
-    render.document(session, "wlctl.logs/1", value, lines)
 
 
 def _actual(one: Listed) -> str:

@@ -98,6 +98,32 @@ def follow(session: Session, schema: str, columns: Sequence[Column[T]], items: I
         session.streams.data(f"{line}\n", now=True)
 
 
+def follow_lines(
+    session: Session, schema: str, value: Mapping[str, Json], lines: Iterable[str], *, raw: bool
+) -> None:
+    """Print lines as they come, until nobody reads any more.
+
+    Args:
+        schema: Name and version, of each line as JSON.
+        value: What JSON says beside the `line`.
+        raw: To people, print each as it is.
+
+    Raises:
+        UsageError: The format is json, which is one document and so has an end.
+    """
+    if session.output is Output.JSON:
+        raise UsageError("a list without an end is no json document", hint="follow with -o jsonl")
+    for line in _while_read(session, lines):
+        match session.output:
+            case Output.JSONL:
+                text = _json_text(session, {"schema": schema, **value, "line": line})
+            case Output.NAME:
+                continue
+            case _:
+                text = line if raw else visible(line)
+        session.streams.data(f"{text}\n", now=True)
+
+
 def document(
     session: Session,
     schema: str,

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from wlctl.errors import ForeignNode, Unreachable, WlctlError
-from wlctl.flows import fanout, looking
+from wlctl.flows import fanout, logs
 from wlctl.flows.mirror import current_of, mirror
 from wlctl.flows.nodes import check_identity
 from wlctl.flows.place import Report
@@ -202,6 +202,6 @@ def _answer(rt: Runtime, came: Came, instance: Instance, run: GenerationStatus |
 def _log(rt: Runtime, instance: Instance) -> tuple[str, ...]:
     """Fetch the end of its output, as far as it can be had: it is shown beside what matters."""
     try:
-        return tuple(looking.logs(rt, instance.id, lines=LOG_LINES).text.splitlines())
+        return tuple(logs.logs(rt, instance.id, lines=LOG_LINES).text.splitlines())
     except WlctlError as failure:
         return (f"(its output cannot be had: {failure.message})",)

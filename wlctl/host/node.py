@@ -207,12 +207,15 @@ class NodeSession(Upkeep):
         generation: int = 0,
         lines: int = 100,
         max_bytes: int = LOG_MAX_BYTES,
+        after: int | None = None,
     ) -> LogTail | Refused:
-        """Read the end of a generation's output.
+        """Read the end of a generation's output, or what stands after a byte of it.
 
         Args:
             generation: 0 for the one launched last.
             lines: At most so many, and at most `max_bytes` of them.
+            after: Read from this byte on instead, whole lines while more may come; from the first
+                where the output was bounded meanwhile.
         """
         found = self._run(
             "logs",
@@ -221,6 +224,7 @@ class NodeSession(Upkeep):
             ("generation", str(generation)),
             ("lines", str(lines)),
             ("bytes", str(max_bytes)),
+            *(() if after is None else (("after", str(after)),)),
             answer_max_bytes=ENCODED_GROWTH * max_bytes + STATUS_LINE_BYTES,
         )
         return found if isinstance(found, Refused) else outcome.log_tail(found)

@@ -190,7 +190,14 @@ def cleaned(found: Answer) -> Cleaned:
 def log_tail(found: Answer) -> LogTail:
     """Read the end of a generation's output."""
     line = _only(found, "log")
-    return LogTail(_generation(line, 0), found.text("text"), _number(line.named, "size"))
+    said = line.named
+    return LogTail(
+        _generation(line, 0),
+        found.text("text"),
+        _number(said, "size"),
+        next_byte=_number(said, "to"),
+        is_over=_flag(said, "over"),
+    )
 
 
 def _readings(found: Answer) -> tuple[Readings, ...]:

@@ -13,7 +13,6 @@ from wlctl.model.actions import Launched
 from wlctl.model.event import Json
 from wlctl.model.generation import Disproven, Proof, Proven, Readings, Unproven
 from wlctl.model.ids import InstanceId
-from wlctl.model.instance import CLOSED
 
 PROVEN = "proven"
 """The word of the one judgement that releases what a run held."""
@@ -77,18 +76,23 @@ def of_instance(tx: ReadTx, instance: InstanceId) -> list[Generation]:
     return [_generation(row) for row in tx.conn.execute(query.order_by(generations.c.number))]
 
 
-def newest(tx: ReadTx) -> dict[InstanceId, Generation]:
-    """Return the newest run of each current instance that has one."""
+def ports(tx: ReadTx) -> dict[InstanceId, tuple[tuple[str, int], ...]]:
+    """Return the ports of each instance whose newest run was given any: name and number."""
     query = (
-        select(generations)
+        select(generations.c.instance_id, generations.c.launch)
         .join(
             instances,
             (instances.c.id == generations.c.instance_id)
             & (instances.c.generation == generations.c.number),
         )
-        .where(instances.c.state.not_in([state.value for state in sorted(CLOSED)]))
+        .where(generations.c.launch.is_not(None), generations.c.launch.not_like('%"ports": []%'))
     )
-    return {InstanceId(row.instance_id): _generation(row) for row in tx.conn.execute(query)}
+    return {
+        InstanceId(instance): tuple(
+            (name, int(number)) for name, number in json.loads(launch)["ports"]
+        )
+        for instance, launch in tx.conn.execute(query)
+    }
 
 
 def _generation(row: Row[Any]) -> Generation:

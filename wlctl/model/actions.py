@@ -490,8 +490,12 @@ class LogTail:
     Attributes:
         text: Text from outside, valid Unicode, not escaped.
         size_bytes: Of the whole file on the node.
+        next_byte: Where what comes after this begins.
+        is_over: The run has ended, and will print nothing more.
     """
 
     generation: int
     text: str
     size_bytes: int
+    next_byte: int = 0
+    is_over: bool = True

@@ -1,6 +1,6 @@
 # shellcheck shell=sh
 # logs: the end of one generation's output, bounded. Changes nothing.
-installation='' iid='' number=1 gen='' lines='' bytes=''
+installation='' iid='' number=1 gen='' lines='' bytes='' after=''
 param() {
 	case $1 in
 	installation) installation=$2 ;;
@@ -8,13 +8,16 @@ param() {
 	generation) gen=$2 ;;
 	lines) lines=$2 ;;
 	bytes) bytes=$2 ;;
+	after) after=$2 ;;
 	*) unknown_param "$1" ;;
 	esac
 }
+hex() { od -An -v -tx1 | tr -d ' \n' | sed 's/../%&/g'; }
 request
 instance_paths
 is_number "$gen" || refuse invalid_request 'generation is not a number'
 is_number "$lines" && is_number "$bytes" || refuse invalid_request 'lines and bytes are numbers'
+[ -z "$after" ] || is_number "$after" || refuse invalid_request 'after is not a number'
 log=$D/g$gen/out
 if [ -d "$D" ]; then
 	if [ "$gen" = 0 ]; then
@@ -31,6 +34,23 @@ else
 	refuse unknown_instance "$iid is not on this node"
 fi
 [ -f "$log" ] || refuse unknown_instance "generation $gen of $iid has no output here"
-answer log "$gen" "size=$(($(wc -c <"$log")))"
-answer text "$(tail -n "$lines" "$log" | tail -c "$bytes" | od -An -v -tx1 | tr -d ' \n' | sed 's/../%&/g')"
+over=yes # looked at first, so that whatever was printed is there to be read then
+if [ -e "$D/g$gen/open" ]; then
+	k=
+	{ read -r k _ <"$D/g$gen/exit"; } 2>/dev/null
+	[ "$k" = exit ] || over=no
+fi
+size=$(($(wc -c <"$log")))
+if [ -z "$after" ]; then
+	e=$(head -c "$size" "$log" | tail -n "$lines" | tail -c "$bytes" | hex)
+	to=$size
+else
+	[ "$after" -le "$size" ] || after=0 # it was bounded meanwhile
+	e=$(tail -c "+$((after + 1))" "$log" | head -c "$bytes" | hex)
+	# whole lines only, as long as more may come and there is one
+	case $over$e in no*%0a*) e=${e%'%0a'*}%0a ;; no*) [ "$((${#e} / 3))" = "$bytes" ] || e= ;; esac
+	to=$((after + ${#e} / 3))
+fi
+answer log "$gen" "size=$size" "to=$to" "over=$over"
+answer text "$e"
 finish ok

@@ -1,0 +1,33 @@
+"""What `ps` lists: the current copies as the ledger has them. Nothing here asks a node."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from wlctl.flows.runtime import Runtime
+from wlctl.ledger import generations, instances
+from wlctl.model.instance import Instance
+
+
+@dataclass(frozen=True, slots=True)
+class Listed:
+    """One line of `ps`.
+
+    Attributes:
+        ports: Name to number, as the node gave them to the newest run.
+    """
+
+    instance: Instance
+    ports: tuple[tuple[str, int], ...]
+
+    @property
+    def restarts(self) -> int:
+        """How often it was started again, by whomever."""
+        return max(0, self.instance.generation - 1)
+
+
+def ps(rt: Runtime, chosen: Sequence[Instance] | None = None) -> list[Listed]:
+    """Return the current copies ascending by name, or those that were chosen, in their order."""
+    with rt.ledger.read() as tx:
+        ports = generations.ports(tx)
+        listed = instances.current(tx) if chosen is None else chosen
+        return [Listed(one, ports.get(one.id, ())) for one in listed]
