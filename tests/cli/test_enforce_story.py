@@ -212,7 +212,7 @@ def test_a_key_that_opens_a_shell_by_a_certificate_is_not_taken_for_shut(site: S
     authority = keygen(site.node.directory / "etc/authority")
     own = site.program.directory / "home/.local/share/wlctl/keys/ssh_ed25519.pub"
     own.write_text(f"{_keys(site).splitlines()[0]}\n", encoding="ascii")
-    sign = ["ssh-keygen", "-q", "-s", authority, "-I", "wlctl", "-n", "root", own]
+    sign = ["ssh-keygen", "-q", "-s", str(authority), "-I", "wlctl", "-n", "root", str(own)]
     subprocess.run(sign, check=True, capture_output=True)
     settings = site.node.directory / "sshd_config"
     with settings.open("a", encoding="ascii") as file:

@@ -9,6 +9,7 @@ import pytest
 from wlctl.errors import (
     ActionTimeout,
     ConnectionLost,
+    DoorRefused,
     ExitCode,
     GarbledAnswer,
     Indeterminate,
@@ -118,6 +119,18 @@ BEFORE = [
     pytest.param([ChannelEnded], {"takes": 0}, ShellFailed, id="it does not take the text"),
     pytest.param(
         [ChannelEnded], {"stderr": "sudo: a password is required"}, SudoRefused, id="sudo asks"
+    ),
+    pytest.param(
+        [b"refused " + NONCE.encode() + b"\nwhy unlisted\n", ChannelEnded],
+        {"takes": 0},
+        DoorRefused,
+        id="a doorkeeper does not list it, nor wait for the text",
+    ),
+    pytest.param(
+        [b"Welcome!\nrefused -\n", b"why form\n", ChannelEnded], {}, DoorRefused, id="no shell"
+    ),
+    pytest.param(
+        [ChannelEnded], {"stderr": "sh: wlctl-action: not found"}, ShellFailed, id="no doorkeeper"
     ),
     pytest.param([b"x" * 20_000], {}, GarbledAnswer, id="it talks and talks"),
     pytest.param([b"ready " + b"0" * 32 + b"\n"], {}, SilenceTimeout, id="another's ready"),

@@ -16,7 +16,7 @@ from wlctl.ledger.store import Ledger
 from wlctl.ledger.verify import Broken, Verified, verify
 from wlctl.model.ids import InstanceId, NodeName, PackageId
 from wlctl.model.instance import Desired, State
-from wlctl.model.node import Address, Liveness, Node, Tier, TransportKind
+from wlctl.model.node import Address, Enforced, Liveness, Node, Tier, TransportKind
 from wlctl.model.workload import Kind, WorkloadSpec
 
 WEB = InstanceId("iaaaaaaaaaaaaaaa")
@@ -47,6 +47,8 @@ def told(ledger: Ledger, path: Path) -> dict[str, int]:
         signers.add(tx, "alice", "ssh-ed25519 AAAA")
         nodes.add(tx, ELM)
         nodes.record_silence(tx, ELM.name, "connect-timeout")
+        nodes.enforce(tx, ELM.name, Enforced(NOW_MS, "d" * 64, ("shop",)))
+        nodes.unenforce(tx, ELM.name)
         row = {
             "id": PACKAGE,
             "name": "web",
@@ -125,6 +127,10 @@ def test_what_is_not_told_may_change(told: dict[str, int], path: Path, statement
         pytest.param("UPDATE nodes SET host = 'evil'", "node.add", id="a node at another address"),
         pytest.param("UPDATE nodes SET host_key = 'x'", "node.add", id="with another host key"),
         pytest.param("UPDATE nodes SET tier = 'trusted'", "node.add", id="trusted by nobody"),
+        pytest.param("UPDATE nodes SET enforced = 1", "node.enforce", id="enforced by nobody"),
+        pytest.param(
+            "UPDATE nodes SET enforcement_sha256 = 'x'", "node.enforce", id="by other lists"
+        ),
         pytest.param("UPDATE nodes SET liveness = 'alive'", "suspect", id="said to live"),
         pytest.param(
             "UPDATE decisions SET document = X'00'", "workload.place", id="a document that is none"

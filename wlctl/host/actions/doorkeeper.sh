@@ -25,7 +25,11 @@ modes=$(stat -c %u%A /etc/wlctl "$WLCTL_DOOR" "$WLCTL_DOOR/doorkeeper" "$WLCTL_D
 for mode in $modes; do
 	case $mode in 0?????-??-?) ;; *) no unsafe ;; esac
 done
-grep -q "^$2 " "$WLCTL_DOOR/actions.allow" || no unlisted
+listed=no
+while read -r digest _; do
+	[ "$digest" != "$2" ] || listed=yes
+done <"$WLCTL_DOOR/actions.allow"
+[ "$listed" = yes ] || no unlisted
 text=$(timeout -s KILL 20 dd bs="$3" count=1 iflag=fullblock 2>/dev/null && echo .) || no short
 sum=$(printf %s "${text%.}" | sha256sum)
 [ "${sum%% *}" = "$2" ] || no short
