@@ -71,4 +71,4 @@ def _actual(one: Listed) -> str:
 
 
 def _ports(one: Listed) -> str:
-    return ",".join(f"{visible(name)}:{number}" for name, number in one.ports)
+    return ",".join(f"{visible(name)}:{number}" for name, number in one.ports) or "-"
