@@ -317,3 +317,38 @@ def test_ctrl_c_twice_leaves_at_once_and_the_next_command_finishes_it(fleet: Fle
     assert len(running) == 1
     (one,) = fleet.said("ps")["items"]
     assert (one["name"], one["actual"]) == ("twice", "running")
+
+
+def test_reconcile_starts_again_what_a_reboot_ended_and_then_has_nothing_to_do(
+    fleet: Fleet,
+) -> None:
+    package = fleet.package("rebooted", SLEEP)
+    fleet.said("place", package, "--pin", "elm")
+    fleet.nodes["elm"].reboot()
+
+    first = fleet.said("reconcile")
+    second = fleet.said("reconcile")
+
+    assert [(one["name"], one["act"]) for one in first["done"]] == [("rebooted", "start_again")]
+    assert second["done"] == []
+    (one,) = fleet.said("ps")["items"]
+    assert (one["actual"], one["node"]) == ("running", "elm")
+    assert len(fleet.nodes["elm"].commands()) > 0
+    assert fleet.run("reconcile", "--quiet").stdout == ""
+
+
+def test_reconcile_carries_out_a_stop_whose_node_was_away(fleet: Fleet) -> None:
+    package = fleet.package("away", SLEEP)
+    fleet.said("place", package, "--pin", "yew")
+    node = fleet.nodes["yew"]
+    (node.directory / "authorized_keys").rename(node.directory / "kept_keys")
+    try:
+        fleet.said("stop", package, code=9)
+        silent = fleet.said("reconcile", code=7)
+    finally:
+        (node.directory / "kept_keys").rename(node.directory / "authorized_keys")
+
+    assert list(silent["silent"]) == ["yew"]
+    done = fleet.said("reconcile")["done"]
+    assert [(one["act"], one["came"]) for one in done] == [("stop", "done")]
+    assert node.commands() == {}

@@ -190,8 +190,8 @@ def _bring(
     """Bring one copy nearer to what is wanted of it; None where it is so already."""
     instance, was = _mirrored(rt, instance, look, dry_run=dry_run)
     with rt.ledger.read() as tx:
-        newest = generations.newest(tx).get(instance.id)
-    act = decide(_case(instance, look, newest))
+        runs = generations.of_instance(tx, instance.id)
+    act = decide(_case(instance, look, runs[-1] if runs else None))
     if act is Act.NOTHING:
         return (
             None if was is instance.state else Done(instance.name, node.name, act, instance.state)
