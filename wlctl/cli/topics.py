@@ -30,7 +30,9 @@ Environment=WLCTL_DB=/home/ops/.local/share/wlctl/ledger.db
 ExecStart=/usr/local/bin/wlctl reconcile --quiet --watch 60
 Restart=on-failure
 [Install]
-WantedBy=multi-user.target"""
+WantedBy=multi-user.target
+
+SIGTERM ends that one after the pass under way."""
 
 
 @dataclass(frozen=True, slots=True)
