@@ -10,6 +10,7 @@ from wlctl.cli import placed, render
 from wlctl.cli.options import Session, session_of
 from wlctl.cli.patience import patience
 from wlctl.cli.placed import Waits
+from wlctl.cli.progress import progress
 from wlctl.cli.times import duration_s
 from wlctl.errors import ExitCode, Interrupted, InvalidFile, UsageError
 from wlctl.flows import ending, plan, waiting
@@ -170,7 +171,11 @@ def place(
     timeout_s = duration_s(timeout)
     if snapshot is not None and not dry_run:
         raise UsageError("nothing can be placed on a saved fleet", hint="add --dry-run")
-    with patience(session, "what is under way on the nodes") as go_on:
+    what = "deciding" if dry_run else "placing"
+    with (
+        patience(session, "what is under way on the nodes") as go_on,
+        progress(session, f"{what} {order.name or package.name}"),
+    ):
         report = (
             flow.place(session.runtime, order, go_on=go_on)
             if snapshot is None
