@@ -3,16 +3,19 @@
 import json
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import Row, insert, select, update
 
 from wlctl.ledger.schema import generations, instances
 from wlctl.ledger.store import ReadTx, WriteTx
-from wlctl.model.actions import Launched
 from wlctl.model.event import Json
 from wlctl.model.generation import Disproven, Proof, Proven, Readings, Unproven
 from wlctl.model.ids import InstanceId
+from wlctl.model.instance import CLOSED
+
+if TYPE_CHECKING:  # `ps` needs none of the actions, and would pay for them
+    from wlctl.model.actions import Launched
 
 PROVEN = "proven"
 """The word of the one judgement that releases what a run held."""
@@ -54,7 +57,7 @@ def intend(tx: WriteTx, instance: InstanceId, number: int) -> None:
     )
 
 
-def launched(tx: WriteTx, instance: InstanceId, answer: Launched) -> None:
+def launched(tx: WriteTx, instance: InstanceId, answer: "Launched") -> None:
     """Keep what the node said of a run that it started."""
     _set(tx, instance, answer.generation, launch=json.dumps(asdict(answer)))
 
@@ -93,6 +96,20 @@ def ports(tx: ReadTx) -> dict[InstanceId, tuple[tuple[str, int], ...]]:
         )
         for instance, launch in tx.conn.execute(query)
     }
+
+
+def newest(tx: ReadTx) -> dict[InstanceId, Generation]:
+    """Return the newest run of each current instance that has one."""
+    query = (
+        select(generations)
+        .join(
+            instances,
+            (instances.c.id == generations.c.instance_id)
+            & (instances.c.generation == generations.c.number),
+        )
+        .where(instances.c.state.not_in([state.value for state in sorted(CLOSED)]))
+    )
+    return {InstanceId(row.instance_id): _generation(row) for row in tx.conn.execute(query)}
 
 
 def _generation(row: Row[Any]) -> Generation:
