@@ -25,7 +25,7 @@ from wlctl.model.fleet import Claim, ClusterState, NodeView, Reading, Ruling, Ve
 from wlctl.model.ids import NodeName
 from wlctl.model.node import Liveness, Tier
 from wlctl.model.placement import PlaceRequest, Weights
-from wlctl.model.snapshot import Snapshot
+from wlctl.model.snapshot import SavedGate, Snapshot
 from wlctl.placement.document import encode
 from wlctl.placement.engine import decide
 from wlctl.placement.snapshot import read
@@ -75,6 +75,7 @@ FULL = Snapshot(
     ),
     weights=Weights(native=99.0, dev_class="node.class.laptop"),
     now_ms=NOW,
+    gate=SavedGate("ann", {"permit": [{"id": "a"}, {"id": "b"}], "effect": {"ceiling": 0.5}}, "no"),
 )
 
 
@@ -93,8 +94,8 @@ def test_capability_lists_that_nodes_share_are_written_once_and_read_as_one() ->
 def test_a_snapshot_has_a_line_for_each_node_and_instance() -> None:
     lines = dump(FULL).splitlines()
 
-    assert [line for line in lines if line.startswith('  {"name": "')] == lines[8:11]
-    assert [line for line in lines if line.startswith('  {"node": "')] == lines[13:15]
+    assert [line for line in lines if line.startswith('  {"name": "')] == lines[19:22]
+    assert [line for line in lines if line.startswith('  {"node": "')] == lines[24:26]
 
 
 def test_the_order_of_things_does_not_change_the_text() -> None:
@@ -138,7 +139,7 @@ def test_a_decision_is_the_same_from_a_snapshot(
 
 
 def minimal(**given: Any) -> dict[str, Any]:
-    return {"schema": "wlctl.snapshot/1", "taken_at_ms": NOW, "nodes": [{"name": "a"}], **given}
+    return {"schema": "wlctl.snapshot/2", "taken_at_ms": NOW, "nodes": [{"name": "a"}], **given}
 
 
 def test_what_is_not_told_has_a_default_and_no_gate_is_ungated() -> None:
@@ -147,6 +148,13 @@ def test_what_is_not_told_has_a_default_and_no_gate_is_ungated() -> None:
     assert node == NodeView(
         NodeName("a"), Tier.PAIRED, Liveness.ALIVE, gate=Verdict(Ruling.ALLOWED, "ungated")
     )
+
+
+def test_a_snapshot_from_before_the_gate_was_saved_is_read() -> None:
+    saved = load(json.dumps(minimal(schema="wlctl.snapshot/1")), "f")
+
+    assert saved.gate is None
+    assert [node.gate for node in saved.nodes] == [Verdict(Ruling.ALLOWED, "ungated")]
 
 
 def test_a_small_fleet_may_be_written_by_hand() -> None:
@@ -191,21 +199,43 @@ MANY = [f"n{n}" for n in range(1 << 16)]
 @pytest.mark.parametrize(
     ("found", "message"),
     [
-        pytest.param([], "$.schema: expected wlctl.snapshot/1, found null", id="a list"),
-        pytest.param({}, "$.schema: expected wlctl.snapshot/1, found null", id="no version"),
+        pytest.param([], "$.schema: expected wlctl.snapshot/2, found null", id="a list"),
         pytest.param(
-            minimal(schema="wlctl.snapshot/2", more="unknown"),
-            "$.schema: expected wlctl.snapshot/1, found wlctl.snapshot/2",
+            minimal(schema="wlctl.snapshot/1", gate={}),
+            "$.gate: expected one of the keys schema, taken_at_ms, weights, capability_sets, "
+            "nodes, instances, retired, revoked, found an object",
+            id="a gate before there was one",
+        ),
+        pytest.param(
+            minimal(gate={"policy": {}}),
+            "$.gate: expected the key principal, found an object",
+            id="nobody asks",
+        ),
+        pytest.param(
+            minimal(gate={"principal": "a", "policy": []}),
+            "$.gate.policy: expected an object, found a list of 0",
+            id="no tables of a policy",
+        ),
+        pytest.param(
+            minimal(gate={"principal": "a", "policy": {}, "rules": []}),
+            "$.gate.rules: expected one of the keys principal, policy, unreadable, "
+            "found a list of 0",
+            id="an unknown word about the gate",
+        ),
+        pytest.param({}, "$.schema: expected wlctl.snapshot/2, found null", id="no version"),
+        pytest.param(
+            minimal(schema="wlctl.snapshot/3", more="unknown"),
+            "$.schema: expected wlctl.snapshot/2, found wlctl.snapshot/3",
             id="another version is told first",
         ),
         pytest.param(
             minimal(nodse=[]),
-            "$.nodse: expected one of the keys schema, taken_at_ms, weights, capability_sets, "
-            "nodes, instances, retired, revoked, found a list of 0",
+            "$.nodse: expected one of the keys schema, taken_at_ms, weights, gate, "
+            "capability_sets, nodes, instances, retired, revoked, found a list of 0",
             id="an unknown key",
         ),
         pytest.param(
-            {"schema": "wlctl.snapshot/1", "taken_at_ms": 0},
+            {"schema": "wlctl.snapshot/2", "taken_at_ms": 0},
             "$: expected the key nodes, found an object",
             id="a missing key",
         ),

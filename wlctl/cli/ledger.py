@@ -81,7 +81,7 @@ def migrate(ctx: typer.Context) -> None:
 
 @app.command("snapshot")
 def snapshot(ctx: typer.Context) -> None:
-    """Print the fleet as a decision sees it: nodes, capabilities, instances, weights; no secrets.
+    """Print the fleet as a decision sees it: nodes, instances, weights, the policy; no secrets.
 
     `wlctl place PACKAGE --dry-run --snapshot FILE` decides from it again, anywhere, without a
     ledger: to replay a decision, to attach it to a report, or to try what a change would do.

@@ -17,7 +17,7 @@ from wlctl.ledger import approvals, chain, policies, revocations
 from wlctl.ledger.approvals import Approval
 from wlctl.ledger.store import ReadTx, WriteTx
 from wlctl.model.event import Json
-from wlctl.model.fleet import Ruling, Verdict
+from wlctl.model.fleet import NodeView, Ruling, Verdict
 from wlctl.model.instance import Instance
 from wlctl.model.node import Node, Tier
 from wlctl.model.policy import (
@@ -30,7 +30,7 @@ from wlctl.model.policy import (
     Work,
 )
 
-NodeGate = Callable[[Node], Verdict]
+NodeGate = Callable[[Node | NodeView], Verdict]
 
 
 def policy_of(tx: ReadTx) -> Policy | Unreadable:
@@ -51,18 +51,27 @@ def revoked_of(tx: ReadTx) -> frozenset[str] | Unreadable:
 
 
 def placing(rt: Runtime, tx: ReadTx, work: Work) -> NodeGate:
+    """Answer for every node whether `work` may be placed on it, by the policy in force."""
+    return by_tier(policy_of(tx), revoked_of(tx), rt.author.principal, work)
+
+
+def by_tier(
+    policy: Policy | Unreadable,
+    revoked: frozenset[str] | Unreadable,
+    principal: str,
+    work: Work,
+) -> NodeGate:
     """Answer for every node whether `work` may be placed on it; nodes of one tier are judged once.
 
     A deferred placement counts as denied; its verdict says why it was deferred.
     """
-    policy, revoked = policy_of(tx), revoked_of(tx)
     known: dict[Tier, Verdict] = {}
 
-    def verdict_of(node: Node) -> Verdict:
+    def verdict_of(node: Node | NodeView) -> Verdict:
         found = known.get(node.tier)
         if found is None:
             request = GateRequest(
-                Action.PLACE, rt.author.principal, node=node.name, tier=node.tier, work=work
+                Action.PLACE, principal, node=node.name, tier=node.tier, work=work
             )
             found = known[node.tier] = judge(policy, revoked, request).verdict
         return found

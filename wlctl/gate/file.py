@@ -2,6 +2,8 @@
 
 import re
 import tomllib
+from collections.abc import Mapping
+from typing import Any
 
 from wlctl.errors import InvalidFile
 from wlctl.gate.judge import BUILT_IN
@@ -51,6 +53,19 @@ def parse(text: str, source: str = "policy") -> Policy:
         raise InvalidFile(f"{source} is not TOML: {error}") from error
     except RecursionError as error:
         raise InvalidFile(f"{source} is nested too deeply") from error
+    return from_tables(found, source)
+
+
+def from_tables(found: Mapping[str, object], source: str) -> Policy:
+    """Read a policy that was already taken apart.
+
+    Args:
+        found: As tomllib gives it.
+        source: How it is called in messages.
+
+    Raises:
+        InvalidFile: As `parse`, but for text that is no TOML.
+    """
     top = Table(found, "", _TOP, source)
     permits = top.tables("permit", _PERMIT, MAX_RULES)
     denies = top.tables("deny", _DENY, MAX_RULES)
@@ -122,6 +137,42 @@ def _approver(table: Table) -> Approver:
     if _KEY.fullmatch(spelled) is None:
         raise table.fault("key", 'expected a public key, "TYPE BASE64"')
     return Approver(principal, spelled)
+
+
+def tables_of(policy: Policy) -> dict[str, Any]:
+    """Write a policy as `from_tables` reads it, without its approvers."""
+    tables: dict[str, Any] = {
+        "permit": [_permit_table(permit) for permit in policy.permits],
+        "deny": [
+            {"id": deny.id, "actions": list(map(str, deny.actions)), "reason": deny.reason}
+            for deny in policy.denies
+        ],
+    }
+    if policy.ceiling is not None:
+        tables["effect"] = {
+            "ceiling": policy.ceiling.magnitude,
+            "human_approval": policy.ceiling.human_approval,
+        }
+    return tables
+
+
+def _permit_table(permit: Permit) -> dict[str, Any]:
+    table: dict[str, Any] = {
+        "id": permit.id,
+        "actions": list(map(str, permit.actions)),
+        "principals": list(permit.principals),
+        "kinds": list(permit.kinds),
+        "projects": list(permit.projects),
+        "min_node_tier": permit.min_node_tier.word,
+        "allow_secrets": permit.allow_secrets,
+        "allow_emulated": permit.allow_emulated,
+        "allow_root": permit.allow_root,
+        "capabilities": list(permit.capabilities),
+        "accelerators": list(permit.accelerators),
+    }
+    if permit.max_cpu_cores is not None:
+        table["max_cpu"] = permit.max_cpu_cores
+    return table
 
 
 def _check_approvers(policy: Policy, top: Table) -> None:

@@ -90,7 +90,8 @@ def _judge(
 def _context_fault(request: GateRequest) -> str:
     if request.action not in WORK_ACTIONS:
         return ""
-    if request.work is None or not any(request.work.refs):
+    work = request.work
+    if work is None or not (any(work.refs) or work.unsigned):
         return f"a {request.action} names a package, key or hash"
     if request.node is None or request.tier is None:
         return f"a {request.action} names a node"

@@ -11,7 +11,7 @@ from wlctl.model.fleet import Claim, ClusterState, Hold, NodeView, Reading, Ruli
 from wlctl.model.ids import InstanceId, NodeName
 from wlctl.model.node import Liveness, Tier
 from wlctl.model.placement import Weights
-from wlctl.model.snapshot import Snapshot
+from wlctl.model.snapshot import SavedGate, Snapshot
 from wlctl.model.workload import Kind
 from wlctl.placement.limits import (
     HIGHEST_PORT,
@@ -21,7 +21,7 @@ from wlctl.placement.limits import (
     MAX_WEIGHT,
 )
 from wlctl.placement.snapshot.values import Fields, Value, parsed
-from wlctl.placement.snapshot.write import SCHEMA
+from wlctl.placement.snapshot.write import SCHEMA, UNGATED
 
 MAX_CHARACTERS = 256 * 1024 * 1024
 MAX_NODES = 200_000
@@ -31,8 +31,8 @@ MAX_ATTRIBUTES = 256
 MAX_LIST = 65_536
 MAX_MOMENT_MS = 2**53 - 1
 
-UNGATED = Verdict(Ruling.ALLOWED, "ungated")
-"""The verdict of a node whose snapshot tells of none."""
+BEFORE_THE_GATE = "wlctl.snapshot/1"
+"""As now, but without what the gate judges by."""
 
 _TIERS = MappingProxyType({tier.word: tier for tier in Tier})
 _PROVENANCES = MappingProxyType({provenance.word: provenance for provenance in Provenance})
@@ -45,6 +45,7 @@ _TOP = (
     "schema",
     "taken_at_ms",
     "weights",
+    "gate",
     "capability_sets",
     "nodes",
     "instances",
@@ -86,8 +87,8 @@ _HOLD = (
 def load(text: str, file: str) -> Snapshot:
     """Read a snapshot.
 
-    What a node does not tell is what a node that was never probed has; without `gate` it is
-    allowed.
+    What a node does not tell is what a node that was never probed has. Without a verdict of its
+    own it is `UNGATED`, for the snapshot's `gate` to judge.
 
     Args:
         text: The whole file.
@@ -98,8 +99,8 @@ def load(text: str, file: str) -> Snapshot:
             message names file, path, what was expected and what was found.
     """
     value = parsed(text, file, MAX_CHARACTERS)
-    _check_version(value)
-    top = value.fields(_TOP)
+    known = _TOP if _version(value) == SCHEMA else tuple(key for key in _TOP if key != "gate")
+    top = value.fields(known)
     sets = {
         name: _capabilities(found)
         for name, found in (top["capability_sets"].entries() if top.has("capability_sets") else ())
@@ -120,14 +121,26 @@ def load(text: str, file: str) -> Snapshot:
         ),
         weights=_weights(top["weights"]) if top.has("weights") else Weights(),
         now_ms=top["taken_at_ms"].integer(0, MAX_MOMENT_MS),
+        gate=_gate(top["gate"]) if top.has("gate") else None,
     )
 
 
-def _check_version(value: Value) -> None:
+def _version(value: Value) -> str:
     """Look at the version first: of another one nothing else is known."""
     found = value.found.get("schema") if isinstance(value.found, dict) else None
-    if found != SCHEMA:
+    if found not in (SCHEMA, BEFORE_THE_GATE):
         raise Value(found, f"{value.path}.schema", value.file).fault(SCHEMA)
+    return str(found)
+
+
+def _gate(value: Value) -> SavedGate:
+    """Read all but the policy's own tables, which the gate reads as strictly."""
+    found = value.fields(("principal", "policy", "unreadable"))
+    return SavedGate(
+        principal=found["principal"].text(),
+        policy={key: one.found for key, one in found["policy"].entries()},
+        unreadable=found["unreadable"].text() if found.has("unreadable") else "",
+    )
 
 
 def _node(found: Fields, sets: Mapping[str, tuple[Capability, ...]]) -> NodeView:

@@ -12,11 +12,13 @@ from dataclasses import fields
 from typing import Any
 
 from wlctl.model.facts import AttrValue, Capability
-from wlctl.model.fleet import Hold, NodeView, Reading, Verdict
+from wlctl.model.fleet import Hold, NodeView, Reading, Ruling, Verdict
 from wlctl.model.placement import Weights
-from wlctl.model.snapshot import Snapshot
+from wlctl.model.snapshot import SavedGate, Snapshot
 
-SCHEMA = "wlctl.snapshot/1"
+SCHEMA = "wlctl.snapshot/2"
+UNGATED = Verdict(Ruling.ALLOWED, "ungated")
+"""The verdict of a node whose snapshot tells of none, and has no policy to ask."""
 
 Json = dict[str, Any]
 
@@ -36,6 +38,7 @@ def dump(snapshot: Snapshot) -> str:
         "schema": _line(SCHEMA),
         "taken_at_ms": _line(snapshot.now_ms),
         "weights": _line({name: getattr(snapshot.weights, name) for name in _WEIGHTS}),
+        **({} if snapshot.gate is None else {"gate": _gate(snapshot.gate)}),
         "capability_sets": _lines(
             [f"{_line(name)}: {written}" for written, name in shared.items()], "{}"
         ),
@@ -59,6 +62,22 @@ def _lines(texts: Sequence[str], brackets: str) -> str:
     return f"{brackets[0]}\n{body}\n{brackets[1]}"
 
 
+def _gate(gate: SavedGate) -> str:
+    """Write what the gate judges by: one rule of the policy a line."""
+    policy = ",\n".join(
+        f"    {_line(key)}: {_lines([_line(rule) for rule in found], '[]')}".replace("\n", "\n    ")
+        if isinstance(found, list)
+        else f"    {_line(key)}: {_line(found)}"
+        for key, found in gate.policy.items()
+    )
+    fields = [f'"principal": {_line(gate.principal)}']
+    if gate.unreadable:
+        fields.append(f'"unreadable": {_line(gate.unreadable)}')
+    fields.append(f'"policy": {{\n{policy}\n  }}' if policy else '"policy": {}')
+    body = ",\n".join(f"  {text}" for text in fields)
+    return f"{{\n{body}\n}}"
+
+
 def _shared_sets(nodes: Sequence[NodeView]) -> dict[str, str]:
     """Name the capability lists, as they are written, that more than one node has."""
     counted = Counter(_line(_capabilities_json(node.capabilities)) for node in nodes)
@@ -78,8 +97,9 @@ def _node_json(node: NodeView, shared: Mapping[str, str]) -> Json:
         "cpu_cores": node.cpu_cores,
         "disk": _reading_json(node.disk),
         "ports_listening": list(node.ports_listening),
-        "gate": None if node.gate is None else _verdict_json(node.gate),
     }
+    if node.gate != UNGATED:
+        found["gate"] = None if node.gate is None else _verdict_json(node.gate)
     capabilities = _capabilities_json(node.capabilities)
     name = shared.get(_line(capabilities))
     if name is None:
