@@ -5,7 +5,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.fleet.field import Fleet, fleet_in
+from tests.fleet.dies import Dying
+from tests.fleet.field import Fleet, fleet_in, variables
 from wlctl.flows import runtime
 
 
@@ -30,16 +31,22 @@ class Fleets:
         self._stack.close()
 
 
-@pytest.fixture(scope="session")
-def fleets(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Fleets]:
-    made = Fleets(tmp_path_factory)
+@pytest.fixture(scope="session", autouse=True)
+def _ssh_alone() -> Iterator[None]:
+    """No configuration of ssh, and no agent, of whoever runs the tests."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(runtime, "ssh_configs", lambda: ())
         patch.delenv("SSH_AUTH_SOCK", raising=False)
-        try:
-            yield made
-        finally:
-            made.drop()
+        yield
+
+
+@pytest.fixture(scope="session")
+def fleets(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Fleets]:
+    made = Fleets(tmp_path_factory)
+    try:
+        yield made
+    finally:
+        made.drop()
 
 
 @pytest.fixture
@@ -55,9 +62,19 @@ def fleet(fleets: Fleets) -> Iterator[Fleet]:
         raise
 
 
+@pytest.fixture
+def dying(fleet: Fleet) -> Iterator[Dying]:
+    """The program, which ends itself when it is told to."""
+    made = Dying(fleet.package.parent, variables(fleet))
+    try:
+        yield made
+    finally:
+        made.close()
+
+
 @pytest.hookimpl(tryfirst=True)  # before `-m` looks at the marks
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
-        if "fleets" in getattr(item, "fixturenames", ()):
+        if "_ssh_alone" in getattr(item, "fixturenames", ()):
             item.add_marker(pytest.mark.root)
             item.add_marker(pytest.mark.sshd)

@@ -6,6 +6,7 @@ counted by the processes that are there, never by what anybody says.
 
 import contextlib
 import os
+import re
 import subprocess
 import sys
 import time
@@ -116,6 +117,11 @@ class Fleet:
         with self.runtime() as rt, rt.ledger.read() as tx:
             return list(chain.events(tx, kind=kind))
 
+    def head(self) -> tuple[int, str]:
+        """Give number and hash of the chain's newest event."""
+        with self.runtime() as rt, rt.ledger.read() as tx:
+            return chain.head(tx)
+
     def copies(self) -> list[NodeName]:
         """Name the node of each process that is a copy, once nothing is under way on any."""
         self.await_quiet()
@@ -131,7 +137,7 @@ class Fleet:
         ]
 
     def await_quiet(self) -> None:
-        """Wait until the shell of every action has come to its end, heard or not."""
+        """Wait until every action has come to its end, heard or not, and so has every launch."""
         wait_until(lambda: not any(map(_acting, self.nodes.values())), "the actions to end")
 
     def forget_files(self) -> None:
@@ -162,7 +168,24 @@ class Fleet:
 
 
 def _acting(node: SshdNode) -> bool:
-    return any("sh -s " in command or not command for command in node.commands().values())
+    """Answer whether something is under way: an action, or a run that begins or ends."""
+    commands = node.commands()
+    if any("sh -s " in command or not command for command in commands.values()):
+        return True
+    watched, working = set(), set()
+    for below in node.cgroups():
+        run = re.fullmatch(r"(.+)/(ctl|limit)/(g\d+)", below)
+        if run is None:
+            continue
+        text = (node.cgroup / "wlctl" / below / "cgroup.procs").read_text("ascii")
+        said = [commands.get(int(pid)) for pid in text.split()]
+        if run[2] == "ctl":
+            watched |= {(run[1], run[3])} if said else set()
+        elif said == [WORK]:
+            working.add((run[1], run[3]))
+        elif said:
+            return True
+    return watched != working
 
 
 def _leftovers(node: SshdNode) -> list[str]:
@@ -182,9 +205,17 @@ def _leftovers(node: SshdNode) -> list[str]:
 
 def wait_until(true: Callable[[], bool], what: str) -> None:
     ends_at_s = time.monotonic() + WAIT_S
-    while not true():
+    while not _holds(true):
         assert time.monotonic() < ends_at_s, f"waited in vain for {what}"
         time.sleep(0.01)
+
+
+def _holds(true: Callable[[], bool]) -> bool:
+    """Answer `true`, and no while what is looked at goes away under the eyes."""
+    try:
+        return true()
+    except FileNotFoundError:
+        return False
 
 
 def settings(home: Path, busy_timeout_s: float = 30.0) -> Settings:

@@ -1,12 +1,12 @@
 """kill -9 at any moment: the next command brings ledger, nodes and chain to agreement."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import pytest
 
 from tests.fleet.dies import DIED, Dying
-from tests.fleet.field import ELM, OAK, Fleet, variables
+from tests.fleet.field import ELM, OAK, Fleet
 from tests.fleet.sample import SEED, TIMEOUT_S, sample
 from wlctl.flows import starting
 from wlctl.flows.ending import End
@@ -18,15 +18,6 @@ pytestmark = pytest.mark.timeout(TIMEOUT_S)
 PLACE = ("place", "web", "--prefer", "elm", "--detach")
 
 MUTATIONS = frozenset({"place", "settle", "start", "stop"})
-
-
-@pytest.fixture
-def dying(fleet: Fleet) -> Iterator[Dying]:
-    made = Dying(fleet.package.parent, variables(fleet))
-    try:
-        yield made
-    finally:
-        made.close()
 
 
 def nothing(fleet: Fleet) -> None:
@@ -85,9 +76,9 @@ def stop_again(fleet: Fleet) -> None:
     assert fleet.holds() == ()
 
 
-def unload(fleet: Fleet) -> None:
-    if fleet.instance() is not None:
-        assert fleet.unload().end in (End.DONE, End.ALREADY)
+def unload(fleet: Fleet, name: str = "web") -> None:
+    if fleet.instance(name) is not None:
+        assert fleet.unload(name).end in (End.DONE, End.ALREADY)
     assert fleet.copies() == []
     assert fleet.holds() == ()
 

@@ -23,6 +23,7 @@ from wlctl.flows.intents import (
     REQUEST_VALID_MS,
     Intent,
     Wanted,
+    check_ours,
     intend,
     request_for,
     walk_to,
@@ -257,8 +258,7 @@ def _check_ours(rt: Runtime, intent: Intent, go_on: Callable[[], bool]) -> None:
     """
     if not go_on():
         raise Interrupted("it was called off before anything of it was sent")
-    with rt.ledger.read() as tx:
-        operations.check(tx, intent.operation)
+    check_ours(rt, intent.operation)
 
 
 def _ended(attempt: Attempt, outcome: Outcome, failure: WlctlError) -> Attempt:

@@ -17,6 +17,7 @@ from wlctl.errors import (
     WlctlError,
 )
 from wlctl.flows import gate, operating
+from wlctl.flows.intents import check_ours
 from wlctl.flows.nodes import check_identity, check_placed_there
 from wlctl.flows.runtime import Runtime
 from wlctl.ledger import generations, instances, nodes, operations, packages
@@ -230,6 +231,7 @@ def _ask(rt: Runtime, wish: _Wish) -> Stopped | Unloaded | Refused:
     )
     answer: Stopped | Unloaded | Refused
     with rt.connect(wish.node.address) as session:
+        check_ours(rt, wish.operation)
         if wish.verb is Verb.STOP:
             answer = session.stop(request)
         else:

@@ -140,6 +140,16 @@ def request_for(rt: Runtime, intent: Intent, *, deadline_ms: int) -> actions.Pla
     )
 
 
+def check_ours(rt: Runtime, operation: Operation) -> None:
+    """Make sure, before a step on a node, that it is still for us to do.
+
+    Raises:
+        Overtaken: This process slept, and another one has taken over: it sends nothing more.
+    """
+    with rt.ledger.read() as tx:
+        operations.check(tx, operation)
+
+
 def walk_to(tx: WriteTx, instance: Instance, goal: State, reason: str) -> None:
     """Walk an instance to `goal`; only ever called where the table has a way."""
     way = walk(instance.state, goal)

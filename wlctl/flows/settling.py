@@ -8,7 +8,7 @@ not is called off on the node for ever; and until one of the two is known, every
 from dataclasses import dataclass, replace
 
 from wlctl.errors import ForeignNode, Indeterminate, Unreachable
-from wlctl.flows.intents import REQUEST_VALID_MS, walk_to
+from wlctl.flows.intents import REQUEST_VALID_MS, check_ours, walk_to
 from wlctl.flows.nodes import check_identity, check_placed_there
 from wlctl.flows.runtime import Runtime
 from wlctl.ledger import attempts, chain, generations, instances, nodes, operations
@@ -126,12 +126,14 @@ def _talk(rt: Runtime, lost: Lost, operation: Operation) -> _Asked:
     )
     check_placed_there(lost.node, lost.placed_at_ms)
     with rt.connect(lost.node.address) as session:
+        check_ours(rt, operation)
         said = session.settle(request)
         if isinstance(said, Refused):
             return _Asked(code=said.code.value, detail=said.detail)
         check_identity(lost.node, said.node_id)
         if said.outcome is not SettleOutcome.PLACED:
             return _Asked(said)
+        check_ours(rt, operation)
         answer = session.place(lost.again)
     if isinstance(answer, Refused):
         return _Asked(code=answer.code.value, detail=answer.detail)

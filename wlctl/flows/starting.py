@@ -19,7 +19,7 @@ from wlctl.errors import (
     WlctlError,
 )
 from wlctl.flows import looking, operating, secrets
-from wlctl.flows.intents import REQUEST_VALID_MS, walk_to
+from wlctl.flows.intents import REQUEST_VALID_MS, check_ours, walk_to
 from wlctl.flows.looking import Look
 from wlctl.flows.mirror import changes, mirror
 from wlctl.flows.nodes import check_identity, check_placed_there
@@ -195,7 +195,9 @@ def _clear(rt: Runtime, wish: Wish, way: _Way, turn: Turn) -> Wish | Beginning:
 
 
 def _stop(rt: Runtime, wish: Wish, way: _Way) -> Stopped | Refused:
-    answer = way.session().stop(
+    session = way.session()
+    check_ours(rt, wish.operation)
+    answer = session.stop(
         StopRequest(
             installation=rt.ledger.installation,
             instance=wish.instance.id,
@@ -241,16 +243,19 @@ def _send(rt: Runtime, wish: Wish, session: "NodeSession") -> Launched | Refused
     """
     given = secrets.resolve(rt, wish.staged.spec.secrets, wish.staged.secrets)
     sizes = {file.sha256: file.size_bytes for file in wish.staged.files}
+    check_ours(rt, wish.operation)
     offered = session.offer(tuple(sizes))
     if isinstance(offered, Refused):
         return offered
     check_identity(wish.node, offered.node_id)
     store = Store(rt.home.store)
     for sha256 in offered.missing:
+        check_ours(rt, wish.operation)
         with store.open(sha256) as file:
             taken = session.receive(sha256, sizes[sha256], file)
         if isinstance(taken, Refused):
             return taken
+    check_ours(rt, wish.operation)
     return session.start(
         StartRequest(
             installation=rt.ledger.installation,
