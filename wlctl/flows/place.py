@@ -233,11 +233,11 @@ def _begin(rt: Runtime, ask: _Ask, turns: Sequence[Turn]) -> Report | _Begun | _
     digest = _digest(ask)
     with rt.ledger.write(rt.now_ms(), rt.author) as tx:
         standing = _standing(tx, ask.names)
+        _check_key(tx, order, digest, standing)
         for holder in standing:
             if recover.is_open(tx, holder) and not order.dry_run:
                 return _Open(holder)
             _check_same(tx, order, admitted, holder)
-        _check_key(tx, order, digest, standing)
         there = {holder.name for holder in standing}
         missing = [name for name in ask.names if name not in there]
         if not missing:

@@ -93,7 +93,7 @@ def reconcile(rt: Runtime, only: Sequence[str] = (), *, dry_run: bool = False) -
             fleet.refresh(rt)
         looks, silent = _look_at_all(rt, wanted, dry_run=dry_run)
         if not dry_run:
-            _record_silence(rt, silent)
+            _record(rt, looks, silent)
         done: list[Done] = []
         for node in wanted:
             if node.name in looks:
@@ -139,11 +139,15 @@ def _look_at(rt: Runtime, node: Node, *, dry_run: bool) -> Look | WlctlError:
         return failure
 
 
-def _record_silence(rt: Runtime, silent: Mapping[NodeName, WlctlError]) -> None:
-    if silent:
-        with rt.ledger.write(rt.now_ms(), rt.author) as tx:
-            for name, failure in silent.items():
-                nodes.record_silence(tx, name, failure.code)
+def _record(
+    rt: Runtime, looks: Mapping[NodeName, Look], silent: Mapping[NodeName, WlctlError]
+) -> None:
+    """Keep which nodes answered, and when; of one that is as it was, that is no event."""
+    with rt.ledger.write(rt.now_ms(), rt.author) as tx:
+        for name, look in looks.items():
+            nodes.record_look(tx, name, look.status.boot_id, tx.now_ms)
+        for name, failure in silent.items():
+            nodes.record_silence(tx, name, failure.code)
 
 
 def _reconcile_node(rt: Runtime, node: Node, look: Look, *, dry_run: bool) -> Iterator[Done]:

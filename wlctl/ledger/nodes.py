@@ -228,6 +228,24 @@ def record_contact(tx: WriteTx, name: NodeName, facts: Facts) -> Facts:
     return numbered
 
 
+def record_look(tx: WriteTx, name: NodeName, boot_id: str, at_ms: int) -> None:
+    """Record that the node itself answered at a moment, under a boot; it is alive."""
+    before = get(tx, name)
+    tx.conn.execute(
+        update(nodes_table)
+        .where(nodes_table.c.name == name)
+        .values(
+            liveness=Liveness.ALIVE.value,
+            failed_contacts=0,
+            failure="",
+            boot_id=boot_id,
+            seen_at_ms=at_ms,
+        )
+    )
+    if before.liveness is not Liveness.ALIVE:
+        _chain_liveness(tx, before, Liveness.ALIVE, "answered")
+
+
 def record_silence(tx: WriteTx, name: NodeName, why: str) -> None:
     """Record a contact that failed for the reason code `why`; an alive node becomes suspect."""
     before = get(tx, name)
