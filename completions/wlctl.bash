@@ -145,9 +145,9 @@ _wlctl() {
             /restart) commands='' choices='' files=''
                 options='--workload --node -l --label --all --grace --now --dry-run -h --help --db -o --output -m --message --yes --no-color --debug' ;;
             /stop) commands='' choices='' files=''
-                options='--workload --node -l --label --all --grace --now --dry-run -h --help --db -o --output -m --message --yes --no-color --debug' ;;
+                options='--workload --node -l --label --all --grace --now --wait --no-wait --timeout --dry-run -h --help --db -o --output -m --message --yes --no-color --debug' ;;
             /unload) commands='' choices='' files=''
-                options='--workload --node -l --label --all --grace --now --purge --dry-run -h --help --db -o --output -m --message --yes --no-color --debug' ;;
+                options='--workload --node -l --label --all --grace --now --purge --timeout --dry-run -h --help --db -o --output -m --message --yes --no-color --debug' ;;
             /reconcile) commands='' choices='' files=''
                 options='--node --dry-run --quiet -q --watch -h --help --db -o --output -m --message --yes --no-color --debug' ;;
             /audit) commands='log verify checkpoint export' choices='' files=''

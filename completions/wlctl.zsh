@@ -969,6 +969,9 @@ _wlctl() {
                 '--all:All current copies'
                 '--grace:Between stop signal and kill, e.g. 30s; else its own'
                 '--now:Kill at once, as --grace 0s'
+                '--wait:Wait for the proof, or only ask them to end'
+                '--no-wait:Wait for the proof, or only ask them to end'
+                '--timeout:Wait at most so long for the node'\''s answer'
                 '--dry-run:List them; do nothing'
                 '-h:Show this text'
                 '--help:Show this text'
@@ -992,6 +995,7 @@ _wlctl() {
                 '--grace:Between stop signal and kill, e.g. 30s; else its own'
                 '--now:Kill at once, as --grace 0s'
                 '--purge:Remove data it was to keep'
+                '--timeout:Wait at most so long for the node'\''s answer'
                 '--dry-run:List them; do nothing'
                 '-h:Show this text'
                 '--help:Show this text'
@@ -1115,7 +1119,7 @@ _wlctl() {
                 'check:Check the ledger below its chain: file, pages, references, tables.'
                 'backup:Copy the ledger as it is at one moment, while others go on writing, and print where.'
                 'migrate:Bring the ledger'\''s tables to this version of wlctl, after a backup.'
-                'snapshot:Print the fleet as a decision sees it: nodes, capabilities, instances, weights; no secrets.'
+                'snapshot:Print the fleet as a decision sees it: nodes, instances, weights, the policy; no secrets.'
             )
             options=(
                 '-h:Show this text'

@@ -393,6 +393,11 @@ class FakeSession:
     def stop(self, request: StopRequest) -> Stopped | Refused:
         self.hook("stop", "before")
         self.node.graces_ms.append(request.grace_ms)
+        if not request.wait:
+            self.node.number[request.instance] = request.number
+            self.node.wanted[request.instance] = "stopped"
+            self.hook("stop", "after")
+            return Stopped(self.node.node_id, ())
         readings = self._end(request.instance, request.number, request.generation)
         self.hook("stop", "after")
         return readings if isinstance(readings, Refused) else Stopped(self.node.node_id, readings)

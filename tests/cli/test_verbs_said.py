@@ -105,6 +105,7 @@ def test_what_is_said_of_a_restart_names_it_the_limits_and_the_proof() -> None:
     [
         (End.DONE, 0, "stopped web on elm: it never ran"),
         (End.ALREADY, 0, "web is stopped already"),
+        (End.ASKED, 0, "web on elm was asked to end"),
         (End.UNPROVEN, 5, "web on elm is not proven gone: x"),
         (End.UNREACHABLE, 9, "elm cannot be reached (c): x"),
         (End.INDETERMINATE, 5, "the answer of elm was lost: x"),

@@ -8,10 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from tests.host.bench import Bench, Work, python, running, script, wait_until
+from tests.host.bench import INSTALLATION, Bench, Work, python, running, script, wait_until
 from tests.host.nodes import sshd_nodes
+from wlctl.errors import Indeterminate
 from wlctl.lifecycle.proof import judge
-from wlctl.model.actions import Launched, Refused
+from wlctl.model.actions import Launched, Refused, Stopped, StopRequest
 from wlctl.model.generation import CgroupEnd, Disproven, Liveliness, Proven, Unproven
 
 ROOTS = [(shell, login) for shell in ("dash", "bash", "busybox") for login in ("root", "sudo")]
@@ -425,3 +426,42 @@ def test_two_generations_that_share_a_uid_are_told_apart(bench: Bench) -> None:
     assert (first.uid_left, second.uid_left) == (0, 0)
     assert isinstance(judge(first), Proven)
     assert isinstance(judge(second), Proven)
+
+
+@pytest.mark.kinds([("dash", "root"), ("bash", "sudo"), ("busybox", "plain")])
+def test_who_does_not_wait_only_closes_and_asks(bench: Bench) -> None:
+    request = bench.run(script("trap 'echo asked' TERM; echo up; while :; do sleep 0.1; done"))
+    bench.await_log(request, "up")
+
+    asked = bench.session.stop(
+        StopRequest(INSTALLATION, request.instance, number=2, generation=1, wait=False)
+    )
+
+    assert isinstance(asked, Stopped)
+    assert asked.readings == ()
+    bench.await_log(request, "asked")
+    status = bench.status(request)
+    assert status is not None
+    assert (status.desired, status.generations[0].closed) == ("stopped", True)
+    assert status.generations[0].leader is Liveliness.ALIVE
+    assert isinstance(bench.prove(request, 3, grace_ms=0), Proven)
+
+
+@pytest.mark.kinds([("dash", "root")])
+def test_an_answer_is_waited_for_no_longer_than_was_said(bench: Bench) -> None:
+    request = bench.run(script("trap '' TERM; echo up; while :; do sleep 0.1; done"))
+    bench.await_log(request, "up")
+
+    with pytest.raises(Indeterminate):
+        bench.session.stop(
+            StopRequest(
+                *(INSTALLATION, request.instance),
+                number=2,
+                generation=1,
+                grace_ms=3_000,
+                within_s=0.5,
+            )
+        )
+
+    bench.reconnect()
+    assert isinstance(bench.prove(request, 3, grace_ms=0), Proven)

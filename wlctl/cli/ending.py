@@ -21,6 +21,9 @@ Grace = Annotated[
     str, typer.Option(metavar="TIME", help="Between stop signal and kill, e.g. 30s; else its own.")
 ]
 Now = Annotated[bool, typer.Option("--now", help="Kill at once, as --grace 0s.")]
+Timeout = Annotated[
+    str, typer.Option(metavar="TIME", help="Wait at most so long for the node's answer.")
+]
 
 
 def stop(
@@ -32,6 +35,10 @@ def stop(
     everything: Everything = False,
     grace: Grace = "",
     now: Now = False,
+    wait: Annotated[
+        bool, typer.Option("--wait/--no-wait", help="Wait for the proof, or only ask them to end.")
+    ] = True,
+    timeout: Timeout = "",
     dry_run: DryRun = False,
 ) -> None:
     """Stop copies, and return when it is proven that no process of them is left.
@@ -40,8 +47,12 @@ def stop(
     are gone, its cgroup was empty and could be removed, and no process has its uid. The evidence is
     kept. Capacity and ports are given back then, and not before; the name stays until `unload`.
 
-    Exit 5: not proven; it keeps what it holds, and the same command asks again. Exit 9: the node
-    cannot be reached and nothing was done; the wish is recorded, so type it again later.
+    --no-wait closes the run and sends its stop signal; what is left is ended, and proven gone, by
+    the next stop or by `reconcile`.
+
+    Exit 5: not proven, or no answer in time; it keeps what it holds, and the same command asks
+    again. Exit 9: the node cannot be reached and nothing was done; the wish is recorded, so type it
+    again later.
     """
     session = session_of(ctx)
     grace_ms = grace_ms_of(grace, now=now)
@@ -51,7 +62,14 @@ def stop(
     if dry_run:
         targets.show_only(session, Verb.STOP.value, chosen)
         return
-    _answer(session, chosen, lambda one: flow.stop_one(session.runtime, one, grace_ms=grace_ms))
+    within_s = times.duration_s(timeout) if timeout else None
+    _answer(
+        session,
+        chosen,
+        lambda one: flow.stop_one(
+            session.runtime, one, grace_ms=grace_ms, wait=wait, within_s=within_s
+        ),
+    )
 
 
 def unload(
@@ -64,6 +82,7 @@ def unload(
     grace: Grace = "",
     now: Now = False,
     purge: Annotated[bool, typer.Option("--purge", help="Remove data it was to keep.")] = False,
+    timeout: Timeout = "",
     dry_run: DryRun = False,
 ) -> None:
     """Stop copies as `stop` does, and remove them; their names are free then.
@@ -87,10 +106,13 @@ def unload(
         return
     if purge and chosen:
         session.confirm(f"Remove the data of {', '.join(one.name for one in chosen)} for good?")
+    within_s = times.duration_s(timeout) if timeout else None
     _answer(
         session,
         chosen,
-        lambda one: flow.unload_one(session.runtime, one, grace_ms=grace_ms, purge=purge),
+        lambda one: flow.unload_one(
+            session.runtime, one, grace_ms=grace_ms, purge=purge, within_s=within_s
+        ),
     )
 
 
@@ -124,7 +146,7 @@ def _answer(
 
 def _exit_code(ending: Ending) -> ExitCode:
     match ending.end:
-        case End.DONE | End.ALREADY:
+        case End.DONE | End.ALREADY | End.ASKED:
             return ExitCode.DONE
         case End.UNPROVEN | End.INDETERMINATE:
             return ExitCode.INDETERMINATE
@@ -151,6 +173,11 @@ def _json(ending: Ending) -> dict[str, Json]:
 
 
 def _lines(ending: Ending) -> Iterator[str]:
+    yield from _outcome(ending)
+    yield from _details(ending)
+
+
+def _outcome(ending: Ending) -> Iterator[str]:
     name, node = ending.instance.name, ending.instance.node
     done = "stopped" if ending.verb is Verb.STOP else "unloaded"
     again = f"`wlctl {ending.verb.value} {name}`"
@@ -159,6 +186,9 @@ def _lines(ending: Ending) -> Iterator[str]:
             yield f"{done} {name} on {node}: {_in_all(ending.proofs)}"
         case End.ALREADY:
             yield f"{name} is {ending.instance.state.value} already"
+        case End.ASKED:
+            yield f"{name} on {node} was asked to end"
+            yield f"  it keeps what it holds until {again} proves that it is gone"
         case End.UNPROVEN:
             yield f"{name} on {node} is not proven gone: {ending.detail}"
             yield f"  it keeps what it holds; {again} asks again"
@@ -172,10 +202,13 @@ def _lines(ending: Ending) -> Iterator[str]:
             yield f"{node} refused ({ending.code}): {ending.detail}"
         case End.DENIED:
             yield f"{name} on {node} was left as it is ({ending.code}): {ending.detail}"
+
+
+def _details(ending: Ending) -> Iterator[str]:
     for proof in ending.proofs:
         yield f"  {proof_line(proof)}"
     if ending.kept_data:
-        yield f"  its data is kept on {node}: {ending.kept_data}"
+        yield f"  its data is kept on {ending.instance.node}: {ending.kept_data}"
 
 
 def _in_all(proofs: Sequence[Proof]) -> str:

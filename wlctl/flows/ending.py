@@ -49,6 +49,8 @@ class End(StrEnum):
     """Every run is proven ended, and what was held is released."""
     ALREADY = "already"
     """It was done before; nothing was asked of the node."""
+    ASKED = "asked"
+    """It was closed and asked to end, and nobody waited: everything is still held."""
     UNPROVEN = "unproven"
     """Something may still run; everything is still held."""
     UNREACHABLE = "unreachable"
@@ -94,9 +96,22 @@ def stop(rt: Runtime, word: str, *, grace_ms: int | None = None) -> Ending:
     return stop_one(rt, _find(rt, Verb.STOP, word), grace_ms=grace_ms)
 
 
-def stop_one(rt: Runtime, instance: Instance, *, grace_ms: int | None = None) -> Ending:
-    """Stop a copy that was looked up; see `stop`."""
-    return _end(rt, Verb.STOP, instance, grace_ms=grace_ms, purge=False)
+def stop_one(
+    rt: Runtime,
+    instance: Instance,
+    *,
+    grace_ms: int | None = None,
+    wait: bool = True,
+    within_s: float | None = None,
+) -> Ending:
+    """Stop a copy that was looked up; see `stop`.
+
+    Args:
+        wait: False has its node ask it to end, and waits for no proof.
+        within_s: How long the node's answer is waited for; None for as long as it may take.
+    """
+    how = _How(grace_ms=grace_ms, wait=wait, within_s=within_s)
+    return _end(rt, Verb.STOP, instance, how)
 
 
 def unload(rt: Runtime, word: str, *, grace_ms: int | None = None, purge: bool = False) -> Ending:
@@ -115,10 +130,26 @@ def unload(rt: Runtime, word: str, *, grace_ms: int | None = None, purge: bool =
 
 
 def unload_one(
-    rt: Runtime, instance: Instance, *, grace_ms: int | None = None, purge: bool = False
+    rt: Runtime,
+    instance: Instance,
+    *,
+    grace_ms: int | None = None,
+    purge: bool = False,
+    within_s: float | None = None,
 ) -> Ending:
-    """Unload a copy that was looked up; see `unload`."""
-    return _end(rt, Verb.UNLOAD, instance, grace_ms=grace_ms, purge=purge)
+    """Unload a copy that was looked up; see `unload` and `stop_one`."""
+    how = _How(grace_ms=grace_ms, purge=purge, within_s=within_s)
+    return _end(rt, Verb.UNLOAD, instance, how)
+
+
+@dataclass(frozen=True, slots=True)
+class _How:
+    """With which options."""
+
+    grace_ms: int | None = None
+    purge: bool = False
+    wait: bool = True
+    within_s: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,6 +159,7 @@ class _Wish:
     Attributes:
         node: As it was last seen before.
         grace_ms: Between the stop signal and the kill.
+        how: With which options.
     """
 
     verb: Verb
@@ -135,16 +167,14 @@ class _Wish:
     node: Node
     operation: Operation
     grace_ms: int
-    purge: bool
+    how: _How
 
 
-def _end(
-    rt: Runtime, verb: Verb, instance: Instance, *, grace_ms: int | None, purge: bool
-) -> Ending:
+def _end(rt: Runtime, verb: Verb, instance: Instance, how: _How) -> Ending:
     if instance.state is State.UNLOADED:
         return Ending(verb, End.ALREADY, instance)
     with operations.turn(rt.ledger, instance.id, timeout_s=rt.settings.busy_timeout_s) as turn:
-        wish = _intend(rt, verb, turn, grace_ms=grace_ms, purge=purge)
+        wish = _intend(rt, verb, turn, how)
         if isinstance(wish, Ending):
             return wish
         try:
@@ -162,7 +192,7 @@ def _end(
             raise stopped from None
         if isinstance(answer, Refused):
             return _refused(rt, wish, answer)
-        return _judge(rt, wish, answer)
+        return _judge(rt, wish, answer) if how.wait else _asked(rt, wish)
 
 
 def _find(rt: Runtime, verb: Verb, word: str) -> Instance:
@@ -177,9 +207,7 @@ def _find(rt: Runtime, verb: Verb, word: str) -> Instance:
             return last
 
 
-def _intend(
-    rt: Runtime, verb: Verb, turn: Turn, *, grace_ms: int | None, purge: bool
-) -> _Wish | Ending:
+def _intend(rt: Runtime, verb: Verb, turn: Turn, how: _How) -> _Wish | Ending:
     """Record the wish before anything is sent; what a dead process left is taken over first."""
     with rt.ledger.write(rt.now_ms(), rt.author) as tx:
         token = rt.new_token()
@@ -202,8 +230,8 @@ def _intend(
             instance=instances.get(tx, instance.id),
             node=node,
             operation=operation,
-            grace_ms=grace_of(tx, instance) if grace_ms is None else grace_ms,
-            purge=purge,
+            grace_ms=grace_of(tx, instance) if how.grace_ms is None else how.grace_ms,
+            how=how,
         )
 
 
@@ -228,6 +256,8 @@ def _ask(rt: Runtime, wish: _Wish) -> Stopped | Unloaded | Refused:
         number=wish.operation.number,
         generation=wish.instance.generation,
         grace_ms=wish.grace_ms,
+        wait=wish.how.wait,
+        within_s=wish.how.within_s,
     )
     answer: Stopped | Unloaded | Refused
     with rt.connect(wish.node.address) as session:
@@ -235,7 +265,8 @@ def _ask(rt: Runtime, wish: _Wish) -> Stopped | Unloaded | Refused:
         if wish.verb is Verb.STOP:
             answer = session.stop(request)
         else:
-            answer = session.unload(UnloadRequest(**asdict(request), purge=wish.purge))
+            asked = {key: value for key, value in asdict(request).items() if key != "wait"}
+            answer = session.unload(UnloadRequest(**asked, purge=wish.how.purge))
     if not isinstance(answer, Refused):
         check_identity(wish.node, answer.node_id)
     return answer
@@ -255,6 +286,13 @@ def _refused(rt: Runtime, wish: _Wish, answer: Refused) -> Ending:
         operations.check(tx, wish.operation)
         now = _finish(tx, wish, End.REFUSED, code=answer.code.value)
     return Ending(wish.verb, End.REFUSED, now, code=answer.code.value, detail=answer.detail)
+
+
+def _asked(rt: Runtime, wish: _Wish) -> Ending:
+    with rt.ledger.write(rt.now_ms(), rt.author) as tx:
+        operations.check(tx, wish.operation)
+        now = _finish(tx, wish, End.ASKED)
+    return Ending(wish.verb, End.ASKED, now)
 
 
 def _judge(rt: Runtime, wish: _Wish, answer: Stopped | Unloaded) -> Ending:

@@ -165,7 +165,8 @@ class NodeSession(Upkeep):
 
     def stop(self, request: StopRequest) -> Stopped | Refused:
         """Close and end every generation of an instance, and read what is left of each."""
-        found = self._end("stop", request)
+        more = () if request.wait else (("wait", "no"),)
+        found = self._end("stop", request, *more)
         return found if isinstance(found, Refused) else self._told(outcome.stopped, found)
 
     def unload(self, request: UnloadRequest) -> Unloaded | Refused:
@@ -234,6 +235,7 @@ class NodeSession(Upkeep):
     ) -> Answer | Refused:
         grace_ms = request.grace_ms
         grace = () if grace_ms is None else (("grace", str(grace_ms)),)
+        grace_s = SHEET_GRACE_S if grace_ms is None else grace_ms / 1000
         return self._run(
             "stop",
             ("verb", verb),
@@ -244,7 +246,8 @@ class NodeSession(Upkeep):
             *grace,
             *more,
             mutates=True,
-            extra_s=SHEET_GRACE_S if grace_ms is None else grace_ms / 1000,
+            extra_s=grace_s if request.within_s is None else 0.0,
+            within_s=request.within_s,
         )
 
 

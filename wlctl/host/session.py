@@ -1,6 +1,7 @@
 """One way to a node that is open: runs its actions and tells a no from a failure."""
 
 from collections.abc import Callable, Iterable
+from dataclasses import replace
 from types import TracebackType
 from typing import Self, TypeVar
 
@@ -63,7 +64,12 @@ class Session:
         data_bytes: int = 0,
         answer_max_bytes: int = ANSWER_MAX_BYTES,
         extra_s: float = 0.0,
+        within_s: float | None = None,
     ) -> Answer | Refused:
+        deadlines = self._deadlines
+        if within_s is not None:
+            silence_s = min(deadlines.silence_s, within_s)
+            deadlines = replace(deadlines, silence_s=silence_s, action_s=within_s)
         call = Call(
             action,
             script.text(action),
@@ -78,7 +84,7 @@ class Session:
             self._way,
             call,
             nonce=self._nonce(),
-            deadlines=self._deadlines,
+            deadlines=deadlines,
             operation=self._operation,
         )
         if found.status is not Status.REFUSED:

@@ -250,6 +250,8 @@ class StopRequest:
     Attributes:
         generation: The newest number the ledger gave; it is closed even if the node never saw it.
         grace_ms: None takes the launch sheet's.
+        wait: False closes every generation and asks it to end, and reads nothing.
+        within_s: How long the answer is waited for; None for as long as it may take.
     """
 
     installation: InstallationId
@@ -257,6 +259,8 @@ class StopRequest:
     number: int
     generation: int
     grace_ms: int | None = None
+    wait: bool = True
+    within_s: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -269,6 +273,7 @@ class UnloadRequest:
     generation: int
     grace_ms: int | None = None
     purge: bool = False
+    within_s: float | None = None
 
 
 @dataclass(frozen=True, slots=True)

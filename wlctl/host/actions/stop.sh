@@ -1,6 +1,6 @@
 # shellcheck shell=sh
 # stop, unload: end every generation of an instance; unload then removes what it had here.
-installation='' iid='' number='' newest='' grace='' verb='' purge=no
+installation='' iid='' number='' newest='' grace='' verb='' purge=no wait=yes
 param() {
 	case $1 in
 	verb) verb=$2 ;;
@@ -10,6 +10,7 @@ param() {
 	generation) newest=$2 ;;
 	grace) grace=$2 ;;
 	purge) purge=$2 ;;
+	wait) wait=$2 ;;
 	*) unknown_param "$1" ;;
 	esac
 }
@@ -68,6 +69,7 @@ case $verb in stop | unload) ;; *) refuse invalid_request 'verb is stop or unloa
 is_number "$newest" || refuse invalid_request 'generation is not a number'
 [ -z "$grace" ] || is_number "$grace" || refuse invalid_request 'grace is not a number'
 case $purge in yes | no) ;; *) refuse invalid_request 'purge is yes or no' ;; esac
+case $verb$wait in *yes | stopno) ;; *) refuse invalid_request 'wait is yes, or no for stop' ;; esac
 state_dir || refuse resources "$S cannot be written"
 mounts
 cgroup_root
@@ -81,6 +83,14 @@ accept "$verb" stopped || refuse resources "$S cannot be written"
 close_all "$newest"
 unlock
 stop_way
+if [ "$wait" = no ]; then # whoever asks for the proof later ends what is left then
+	asked=
+	for gen in $gens; do
+		G=$D/g$gen
+		ask_leader "$signal"
+	done
+	finish ok
+fi
 end_all "$gens" "$grace" "$signal"
 [ "$verb" = unload ] || finish ok
 if [ "$clean" = yes ]; then

@@ -1,0 +1,66 @@
+"""What stop and unload make of what they read: more than that something is gone."""
+
+import pytest
+
+from tests.flows.setting import Setting
+from tests.world import FakeNode
+from wlctl.flows import ending
+from wlctl.flows.ending import End
+from wlctl.model.instance import State
+
+
+@pytest.fixture
+def elm(setting: Setting) -> FakeNode:
+    setting.add_node("elm")
+    setting.place()
+    return setting.world.nodes["elm"]
+
+
+@pytest.mark.parametrize(
+    ("status", "state", "said"),
+    [
+        pytest.param(3, State.FAILED, "g1 ended by itself with status 3", id="with a failure"),
+        pytest.param(0, State.FAILED, "g1 ended by itself with status 0", id="a service at all"),
+        pytest.param(None, State.FAILED, "exit-unknown", id="in a way that nobody wrote down"),
+    ],
+)
+def test_what_had_ended_by_itself_before_it_was_stopped_is_not_called_stopped(
+    setting: Setting, elm: FakeNode, status: int | None, state: State, said: str
+) -> None:
+    elm.exit(setting.instance("web").id, status)
+
+    done = setting.stop("web")
+
+    assert (done.end, done.instance.state) == (End.DONE, state)
+    step = setting.history("web")[-1]
+    assert said in step.reason
+    assert "no process of it is left" in step.reason
+    assert setting.holds() == (), "it is proven gone all the same"
+
+
+def test_an_unload_says_unloaded_however_it_ended(setting: Setting, elm: FakeNode) -> None:
+    elm.exit(setting.instance("web").id, 3)
+
+    assert setting.unload("web").instance.state is State.UNLOADED
+
+
+def test_who_does_not_wait_gets_no_proof_and_releases_nothing(
+    setting: Setting, elm: FakeNode
+) -> None:
+    with setting.runtime() as rt:
+        asked = ending.stop_one(rt, setting.instance("web"), wait=False)
+
+    assert (asked.end, asked.proofs) == (End.ASKED, ())
+    assert asked.instance.state is State.STOPPING
+    assert len(setting.holds()) == 1
+    assert setting.stop("web").end is End.DONE
+    assert setting.holds() == ()
+    assert elm.alive == {}
+
+
+def test_what_was_proven_once_is_not_taken_back(setting: Setting, elm: FakeNode) -> None:
+    setting.stop("web")
+    elm.reboot()
+    elm.uptime_ms = 3_600_000  # as if it had been another machine all the time
+
+    assert setting.unload("web").end is End.DONE
