@@ -2,6 +2,7 @@
 
 import shutil
 import subprocess
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
@@ -23,12 +24,16 @@ from wlctl.errors import (
     UsageError,
     WlctlError,
 )
-from wlctl.flows import gate, init, packages, policy, signers, stored
+from wlctl.flows import doctor, gate, init, packages, policy, signers, starting, stored
+from wlctl.flows.doctor import Health
+from wlctl.flows.runtime import Runtime
 from wlctl.flows.signing import KeyChoice
+from wlctl.flows.start_intents import Begin, Beginning
 from wlctl.gate.work import work_of
-from wlctl.ledger import approvals, revocations
+from wlctl.ledger import approvals, instances, revocations
 from wlctl.ledger.verify import Verified
 from wlctl.model.fleet import Ruling
+from wlctl.model.instance import Instance
 from wlctl.model.package import Signer
 from wlctl.model.policy import GateRequest
 from wlctl.model.revocation import RevocationKind
@@ -327,6 +332,109 @@ def test_a_revocation_list_that_cannot_be_read_denies_everything_but_teardown(
     assert len(setting.world.nodes["elm"].alive) == 1
     assert setting.stop("web").code == ""
     assert setting.unload("web").code == ""
+
+
+def start(setting: Setting) -> Beginning:
+    with setting.runtime() as rt:
+        return starting.start(rt, "web")
+
+
+@pytest.fixture
+def stopped(setting: Setting) -> Setting:
+    """`web`, signed by `me` alone, lies on `elm` and does not run."""
+    setting.add_node("elm")
+    setting.place()
+    setting.stop("web")
+    return setting
+
+
+def lose_the_list(setting: Setting) -> None:
+    revoke(setting, RevocationKind.PACKAGE, "a" * 64)
+    tamper(setting, "DELETE FROM revocations")
+
+
+def lapse(setting: Setting) -> None:
+    rm(setting, "me")
+    public = signing.public_key(setting.key)
+    imported(setting, f'me valid-before="20231114Z" {public}\n')
+
+
+@pytest.mark.parametrize(
+    ("spoil", "code"),
+    [
+        pytest.param(lambda s: rm(s, "me"), "untrusted-signer", id="removed"),
+        pytest.param(lapse, "untrusted-signer", id="expired"),
+        pytest.param(
+            lambda s: revoke(s, RevocationKind.KEY, own_key(s)), "revoked-signer", id="revoked"
+        ),
+        pytest.param(
+            lambda s: revoke(s, RevocationKind.PACKAGE, read(s.package).manifest.package_id),
+            "gate-denied",
+            id="the package is revoked",
+        ),
+        pytest.param(lose_the_list, "gate-denied", id="nobody can read what is revoked"),
+    ],
+)
+def test_a_copy_is_not_started_again_once_nobody_vouches_for_it(
+    stopped: Setting, spoil: Callable[[Setting], object], code: str
+) -> None:
+    spoil(stopped)
+    asked: list[str] = []
+    stopped.world.hook = lambda step, _moment: asked.append(step)
+
+    done = start(stopped)
+
+    assert (done.begin, done.code) == (Begin.DENIED, code)
+    assert "start" not in asked
+    assert stopped.instance("web").state.value == "stopped"
+
+
+def test_a_restart_that_could_not_start_again_stops_nothing(setting: Setting) -> None:
+    setting.add_node("elm")
+    setting.place()
+    rm(setting, "me")
+
+    with setting.runtime() as rt:
+        [copy] = [one for one in _current(rt) if one.name == "web"]
+        done = starting.restart_one(rt, copy)
+
+    assert (done.begin, done.code) == (Begin.DENIED, "untrusted-signer")
+    assert setting.instance("web").state.value == "running"
+    assert len(setting.world.nodes["elm"].alive) == 1
+
+
+def _current(rt: Runtime) -> list[Instance]:
+    with rt.ledger.read() as tx:
+        return instances.current(tx)
+
+
+def test_a_copy_is_started_while_another_signer_vouches_for_it(setting: Setting) -> None:
+    a_key(setting, "ann")
+    with setting.runtime() as rt:
+        signers.add(rt, "ann", setting.home / "ann.pub")
+    sign(setting, setting.home / "ann")
+    setting.add_node("elm")
+    setting.place()
+    setting.stop("web")
+    revoke(setting, RevocationKind.KEY, own_key(setting))
+
+    assert start(setting).begin is Begin.DONE
+
+
+def findings(setting: Setting) -> dict[str, tuple[Health, str]]:
+    with setting.runtime() as rt:
+        return {one.about: (one.health, one.text) for one in doctor.examine(rt)}
+
+
+def test_the_doctor_counts_who_is_accepted_now_and_sees_a_list_that_cannot_be_read(
+    setting: Setting,
+) -> None:
+    assert findings(setting)["signers"] == (Health.GOOD, "1 accepted")
+    assert findings(setting)["revocations"] == (Health.GOOD, "0 revoked")
+    lapse(setting)
+    assert findings(setting)["signers"][0] is Health.NOTE
+    lose_the_list(setting)
+    assert findings(setting)["revocations"][0] is Health.BAD
 
 
 def test_an_approver_whose_key_is_revoked_approves_nothing(setting: Setting) -> None:

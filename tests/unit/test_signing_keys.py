@@ -1,5 +1,6 @@
 """Key files: what is taken, what is refused, and what is made."""
 
+import base64
 import stat
 import subprocess
 import threading
@@ -10,6 +11,7 @@ import pytest
 
 from wlctl import signing
 from wlctl.errors import FilesUnreadable, InvalidFile, UnsafeKey, UnusableKey, WlctlError
+from wlctl.signing.wire import string
 
 Keygen = Callable[..., Path]
 
@@ -199,6 +201,27 @@ def test_a_private_key_of_every_type_has_the_fingerprint_ssh_keygen_gives_it(
     path = keygen(*arguments)
 
     assert signing.load_private_key(path).fingerprint == keygen_says(path)
+
+
+def test_the_file_of_a_tokens_key_says_that_an_agent_signs_with_it(tmp_path: Path) -> None:
+    """What ssh-keygen -t ed25519-sk writes: a handle, which only the token can use."""
+    kind, application = string(b"sk-ssh-ed25519@openssh.com"), string(b"ssh:")
+    public = kind + string(b"x" * 32) + application
+    secret = b"\0\0\0\1" * 2 + public + b"\1" + string(b"handle") + string(b"") + string(b"me")
+    secret += bytes(range(1, 1 + -len(secret) % 8))
+    head = b"openssh-key-v1\0" + string(b"none") * 2 + string(b"") + b"\0\0\0\1"
+    body = base64.encodebytes(head + string(public) + string(secret)).decode()
+    path = tmp_path / "key"
+    path.write_text(
+        f"-----BEGIN OPENSSH PRIVATE KEY-----\n{body}-----END OPENSSH PRIVATE KEY-----\n"
+    )
+    path.chmod(0o600)
+    assert keygen_says(path).startswith("SHA256:")
+
+    with pytest.raises(UnusableKey, match="cannot sign from a file") as refusal:
+        signing.load_private_key(path)
+
+    assert "ssh-add" in (refusal.value.hint or "")
 
 
 def test_a_short_rsa_key_does_not_sign(keygen: Keygen) -> None:

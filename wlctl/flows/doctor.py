@@ -44,6 +44,7 @@ def examine(rt: Runtime) -> list[Finding]:
     if found[0].health is Health.GOOD:
         found.append(_guarded("signers", lambda: _signers(rt)))
         found.append(_guarded("policy", lambda: _policy(rt)))
+        found.append(_guarded("revocations", lambda: _revocations(rt)))
         found += _fleet(rt)
     return found
 
@@ -77,9 +78,19 @@ def _policy(rt: Runtime) -> Finding:
     return Finding("policy", Health.GOOD, f"{len(policy.permits)} permits")
 
 
-def _signers(rt: Runtime) -> Finding:
+def _revocations(rt: Runtime) -> Finding:
+    """Read what is revoked: unreadable, it denies everything but teardown."""
     with rt.ledger.read() as tx:
-        accepted = signers.accepted(tx)
+        revoked = gate.revoked_of(tx)
+    if isinstance(revoked, Unreadable):
+        raise GateDenied(revoked.why, hint="`wlctl audit verify` says what was changed")
+    return Finding("revocations", Health.GOOD, f"{len(revoked)} revoked")
+
+
+def _signers(rt: Runtime) -> Finding:
+    now_ms = rt.now_ms()
+    with rt.ledger.read() as tx:
+        accepted = [one for one in signers.ls(tx) if one.is_valid_at(now_ms)]
     if not accepted:
         return Finding(
             "signers",

@@ -4,7 +4,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import cast
 
-from wlctl import signing
+from wlctl.errors import GateDenied, Revoked, WlctlError
+from wlctl.flows import stored, trust
 from wlctl.gate.work import work_of
 from wlctl.ledger import instances, nodes, packages, sayings
 from wlctl.ledger.packages import StoredPackage
@@ -15,7 +16,7 @@ from wlctl.model.instance import Instance
 from wlctl.model.package import Health, PackageFile
 from wlctl.model.policy import Work
 from wlctl.model.workload import Execution, Op, Requirement, WorkloadSpec
-from wlctl.package import manifest
+from wlctl.package import manifest, verify
 from wlctl.placement.where import Where, known_of, resolve
 
 
@@ -26,6 +27,8 @@ class Staged:
     Attributes:
         spec: What decisions know of it.
         work: What the gate is asked about when it is started.
+        fault: Why nobody vouches for it any more; None while somebody does, where it was not asked,
+            and for what the gate itself denies and says.
         files: What its node must have to run its variant, the launch sheet first.
         health: How it is asked for; None where nothing is.
         grace_ms: Between stop signal and kill.
@@ -38,14 +41,20 @@ class Staged:
     health: Health | None
     grace_ms: int
     secrets: Mapping[str, str]
+    fault: WlctlError | None = None
 
 
-def read(tx: ReadTx, instance: Instance) -> Staged:
-    """Read what `instance` was made from."""
-    stored = packages.get(tx, instance.package_id)
-    stated = manifest.read(stored.manifest.encode())
+def read(tx: ReadTx, instance: Instance, now_ms: int | None = None) -> Staged:
+    """Read what `instance` was made from.
+
+    Args:
+        now_ms: When it is to be started, for whose signatures count then; None where it is not.
+    """
+    package = packages.get(tx, instance.package_id)
+    stated = manifest.read(package.manifest.encode())
     variant = next(one for one in stated.workload.variants if one.name == instance.variant)
-    spec = manifest.spec_of(stated, _fingerprints(stored))
+    keys, fault = ((), None) if now_ms is None else _vouched(tx, package, now_ms)
+    spec = manifest.spec_of(stated, keys)
     options = instances.options_of(tx, instance.id)
     return Staged(
         spec=spec,
@@ -59,16 +68,21 @@ def read(tx: ReadTx, instance: Instance) -> Staged:
         health=stated.workload.health,
         grace_ms=stated.workload.lifecycle.stop_grace_ms,
         secrets=cast("Mapping[str, str]", options.get("secrets", {})),
+        fault=fault,
     )
 
 
-def _fingerprints(stored: StoredPackage) -> tuple[str, ...]:
-    """Name the keys that signed it: a revocation may name one."""
-    readings = (
-        signing.read_signature(signature.encode(), stored.manifest.encode())
-        for signature in stored.signatures
-    )
-    return tuple(sorted({one.fingerprint for one in readings if one.fault is None}))
+def _vouched(
+    tx: ReadTx, package: StoredPackage, now_ms: int
+) -> tuple[tuple[str, ...], WlctlError | None]:
+    """Name the keys that vouch for a package now, or say why none does."""
+    try:
+        verified = verify.accept(stored.statement_of(package), trust.trust_in(tx, now_ms))
+    except (GateDenied, Revoked):
+        return (), None  # the gate denies it, too, and its verdict is chained
+    except WlctlError as failure:
+        return (), failure
+    return tuple(signer.fingerprint for signer in verified.signers), None
 
 
 def _conditions(tx: ReadTx, options: Mapping[str, Json]) -> tuple[Requirement, ...]:

@@ -114,7 +114,7 @@ def intend(
         instance = instances.get(tx, InstanceId(turn.scope))
         if instance.state not in STARTABLE:
             return _illegal(verb, instance)
-        made_from = staged.read(tx, instance)
+        made_from = staged.read(tx, instance, tx.now_ms)
         denial = _denied(rt, tx, verb, instance=instance, node=node, made_from=made_from)
         if denial is not None:
             code, detail = denial.code, denial.message
@@ -157,6 +157,8 @@ def _denied(
     rt: Runtime, tx: WriteTx, verb: Verb, *, instance: Instance, node: Node, made_from: Staged
 ) -> WlctlError | None:
     """Ask for all that the verb will do, before any of it."""
+    if made_from.fault is not None:
+        return made_from.fault
     if verb is Verb.RESTART:
         denial = gate.verb(rt, tx, Action.STOP, instance=instance, node=node)
         if denial is not None:

@@ -183,11 +183,7 @@ def verify_stored(rt: Runtime, words: str, counts: Trust, *, fetches: bool) -> V
         WlctlError: As `find`, and as `verify.accept`.
     """
     package = find(rt, words)
-    statement = Statement(
-        manifest.read(package.manifest.encode()),
-        tuple((f"#{n}", s.encode()) for n, s in enumerate(package.signatures, 1)),
-    )
-    verified = verify.accept(statement, counts)
+    verified = verify.accept(statement_of(package), counts)
     store = Store(rt.home.store)
     missing = [file for file in verified.manifest.files if not store.hold(file.sha256)]
     if missing and fetches:
@@ -200,6 +196,14 @@ def verify_stored(rt: Runtime, words: str, counts: Trust, *, fetches: bool) -> V
             hint=f"fetch it back from a node that has it: wlctl package fetch {package.id[:12]}",
         )
     return verified
+
+
+def statement_of(package: "StoredPackage") -> Statement:
+    """Read an admitted package as what it states, to be judged anew."""
+    return Statement(
+        manifest.read(package.manifest.encode()),
+        tuple((f"#{n}", s.encode()) for n, s in enumerate(package.signatures, 1)),
+    )
 
 
 def find(rt: Runtime, words: str) -> "StoredPackage":
