@@ -77,7 +77,7 @@ def package(
     for path, text in {"bin/run": PROGRAM, **(files or {})}.items():
         (directory / path).parent.mkdir(parents=True, exist_ok=True)
         (directory / path).write_text(text, encoding="utf-8")
-        (directory / path).chmod(0o755)
+        (directory / path).chmod(0o755 if text.startswith("#!") else 0o644)
     stated = build.build(directory).manifest
     contents = {}
     for file in stated.files:

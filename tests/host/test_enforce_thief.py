@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.host.bench import INSTALLATION, Bench, nonce, script, wait_until
+from tests.host.bench import INSTALLATION, Bench, Work, nonce, script, wait_until
 from tests.host.enforced import (
     Door,
     Signed,
@@ -311,6 +311,26 @@ def _signature_of_another(house: Door, ours: Bench, signed: Signed) -> dict[str,
     return {"package": own.package, "sheet": own.sheet, "signatures": own.signatures}
 
 
+def _signed_anew(house: Door, ours: Bench, signed: Signed, old: str, new: str) -> dict[str, object]:
+    """A manifest that no wlctl makes, which a signer was talked into signing."""
+    manifest = signed.manifest.replace(old.encode(), new.encode())
+    assert manifest != signed.manifest
+    signatures = (signature(manifest, house.signer),)
+    return {"package": PackageId(ours.put(manifest)), "signatures": signatures}
+
+
+def _file_not_listed(house: Door, ours: Bench, signed: Signed) -> dict[str, object]:
+    return _signed_anew(house, ours, signed, '"path":"bin/run"', '"path":"bin/walk"')
+
+
+def _file_of_another_mode(house: Door, ours: Bench, signed: Signed) -> dict[str, object]:
+    return _signed_anew(house, ours, signed, '"mode":"0555"', '"mode":"0444"')
+
+
+def _sheet_not_listed(house: Door, ours: Bench, signed: Signed) -> dict[str, object]:
+    return _signed_anew(house, ours, signed, '"path":"sheets/any"', '"path":"bin/any"')
+
+
 def _for_something_else(house: Door, ours: Bench, signed: Signed) -> dict[str, object]:
     return {"signatures": (signature(signed.manifest, house.signer, "file"),)}
 
@@ -326,6 +346,9 @@ ATTEMPTS = [
     pytest.param(_more_capabilities, RefusalCode.VERIFY, id="more capabilities"),
     pytest.param(_own_manifest, RefusalCode.VERIFY, id="a manifest that a stranger signed"),
     pytest.param(_signature_of_another, RefusalCode.VERIFY, id="a signature of another manifest"),
+    pytest.param(_file_not_listed, RefusalCode.VERIFY, id="a file that the manifest has not"),
+    pytest.param(_file_of_another_mode, RefusalCode.VERIFY, id="a file that it has otherwise"),
+    pytest.param(_sheet_not_listed, RefusalCode.VERIFY, id="a sheet that it has as a file"),
     pytest.param(_for_something_else, RefusalCode.VERIFY, id="a signature for something else"),
     pytest.param(_manifest_not_there, RefusalCode.FETCH, id="a manifest that was never brought"),
     *(
@@ -442,7 +465,7 @@ def test_files_of_any_name_are_found_in_the_manifest(house: Door, ours: Bench) -
 
 def test_a_file_that_only_looks_like_a_launch_sheet_is_none(house: Door, ours: Bench) -> None:
     """The signer signed it, as a file of the package, and not as what is to run."""
-    evil = script("touch /root/was-here").sheet.decode().replace("./run", "/bin/sh")
+    evil = Work(("/bin/sleep", "1000")).sheet.decode()
     work = package(house.keys / f"bait-{nonce()}", house.signer, files={"bin/bait": evil})
 
     refused = ours.refused(
@@ -454,12 +477,12 @@ def test_a_file_that_only_looks_like_a_launch_sheet_is_none(house: Door, ours: B
 
 def test_variables_that_look_like_a_listed_file_list_none(house: Door, ours: Bench) -> None:
     """A signer may be talked into odd variables; they are no file, whatever they say."""
-    evil = script("touch /root/was-here").sheet
+    evil = Work(("/bin/sleep", "1000")).sheet
     path = house.keys / f"env-{nonce()}"
     package(path, house.signer)
     text = (path / "workload.toml").read_text("utf-8").replace(
         'env = { GREETING = "hello" }',
-        'env = { GREETING = "hello", mode = "0444", path = "sheets/x", '
+        'env = { mode = "0444", path = "sheets/x", '
         f'sha256 = "{hashlib.sha256(evil).hexdigest()}", size_bytes = "1" }}',
     )  # fmt: skip
     work = _rebuilt(path, text, house)
