@@ -146,7 +146,8 @@ def test_another_process_that_has_the_leader_s_pid_by_now_is_neither_it_nor_ende
             command = Path(f"/proc/{insider}/root/proc/{pid}/cmdline").read_bytes()
             assert command == b"sleep\x001003\x00"
         finally:
-            os.killpg(other.pid, signal.SIGKILL)
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(other.pid, signal.SIGKILL)
 
 
 @pytest.mark.kinds(PLAINS)
