@@ -2,11 +2,13 @@
 
 from collections.abc import Iterator
 from dataclasses import replace
+from typing import cast
 
 import pytest
 
-from tests.host.bench import Bench, script, wait_until
+from tests.host.bench import Bench, Work, running, script, wait_until
 from tests.host.systemd import SystemdNode, container
+from tests.host.test_stop import TREES
 from wlctl.lifecycle.proof import judge
 from wlctl.model.actions import (
     Cleaned,
@@ -213,6 +215,26 @@ def test_a_plain_users_failed_start_leaves_nothing(as_worker: Bench) -> None:
     wait_until(lambda: as_worker.status(request).generations[0].exit_status == 3, "its end")  # type: ignore[union-attr]  # it is there
 
     assert isinstance(as_worker.prove(request), Proven)
+
+
+@pytest.mark.parametrize("login", ["root", "worker"])
+@pytest.mark.parametrize(
+    ("work", "how"),
+    # the small system has no Python
+    [tree for tree in TREES if cast("Work", tree.values[0]).command == ("./run",)],
+)
+def test_nothing_is_left_of(
+    login: str, work: Work, how: str, request: pytest.FixtureRequest
+) -> None:
+    bench: Bench = request.getfixturevalue(f"as_{login}")
+    asked = bench.run(work)
+    bench.await_log(asked, "up")
+
+    proof = bench.prove(asked, grace_ms=200)
+
+    assert isinstance(proof, Proven), proof
+    assert proof.evidence.how in {how, "killed"}
+    assert running(bench.node) == []
 
 
 @pytest.mark.parametrize("login", ["root", "worker"])
