@@ -142,6 +142,29 @@ def test_a_passphrase_is_asked_for_at_a_terminal_and_not_shown(
     assert b"ecret" not in shown
 
 
+def test_an_approver_signs_with_a_key_that_an_agent_keeps(built: Program) -> None:
+    made = json.loads(ok(built.run("init", "-o", "json")))
+    public = (built.directory / "key.pub").read_text().strip()
+    policy = ok(built.run("policy", "show"))
+    policy += '[effect]\nceiling = 0.1\nhuman_approval = true\n[[approver]]\nprincipal = "bob"\n'
+    (built.directory / "policy.toml").write_text(f'{policy}key = "{public}"\n')
+    ok(built.run("policy", "apply", "policy.toml"))
+    ledger = open_ledger(Path(made["ledger"]), now_ms=0, author=Author("me@here"))
+    asked: dict[str, Json] = {"principal": "ann", "action": "start", "about": "web", "node": "elm"}
+    with ledger.write(4_000_000_000_000, Author("me@here")) as tx:
+        approvals.defer(tx, "a" * 32, ledger.installation, asked)
+    ledger.close()
+
+    without = built.run("approve", "aaaa", "--key", "key.pub", environment={"SSH_AUTH_SOCK": None})
+    both = built.run("approve", "aaaa", "--key", "key", "--agent", "SHA256:x")
+    with agent_with(built, "key") as environment:
+        fingerprint = ok(built.sh("ssh-keygen -l -f key.pub")).split()[1]
+        done = built.run("approve", "aaaa", "--agent", fingerprint, environment=environment)
+
+    assert (without.returncode, both.returncode) == (1, 2)
+    assert "bob approved start web on elm" in ok(done)
+
+
 def test_what_waits_for_an_approver_is_listed_and_what_is_over_when_asked(
     program: Program,
 ) -> None:
