@@ -18,12 +18,13 @@ from tests.fleet.proxy import Proxy, proxy
 from tests.host.nodes import SshdNode, sshd_nodes
 from wlctl import signing
 from wlctl.config import Origin, Settings
-from wlctl.flows import ending, init, nodes, packages, signers
+from wlctl.flows import ending, init, nodes, packages, signers, starting
 from wlctl.flows.deciding import Order
 from wlctl.flows.ending import Ending
 from wlctl.flows.place import Report, place
 from wlctl.flows.runtime import Runtime, build
 from wlctl.flows.signing import KeyChoice
+from wlctl.flows.start_intents import Beginning
 from wlctl.ledger import chain, instances, operations
 from wlctl.ledger.verify import Verified, verify
 from wlctl.model.event import Event
@@ -104,6 +105,10 @@ class Fleet:
     def unload(self, word: str = "web") -> Ending:
         with self.runtime() as rt:
             return ending.unload(rt, word)
+
+    def start(self, word: str = "web") -> Beginning:
+        with self.runtime() as rt:
+            return starting.start(rt, word)
 
     def instance(self, name: str = "web") -> Instance | None:
         with self.runtime() as rt, rt.ledger.read() as tx:

@@ -1,18 +1,30 @@
 """A connection cut anywhere, on the way there or back: one copy or none, and the truth is told."""
 
 import os
-from collections.abc import Callable, Mapping, Sequence
+import time
+from collections.abc import Sequence
 from dataclasses import replace
 
 import pytest
 
 from tests.fleet.field import ELM, Fleet
+from tests.fleet.lost import (
+    ANSWER_BYTES,
+    after_the_request,
+    before_the_request,
+    end_all,
+    recorded,
+    with_the_request,
+)
 from tests.fleet.proxy import Cut, Way
 from tests.fleet.sample import SEED, TIMEOUT_S, sample, within
 from wlctl.cli.placed import exit_code
 from wlctl.errors import ExitCode, Indeterminate
+from wlctl.flows import waiting
 from wlctl.flows.ending import End
 from wlctl.flows.place import Report
+from wlctl.flows.start_intents import Begin
+from wlctl.flows.waiting import Came, Until
 from wlctl.host.node import NodeSession, connect
 from wlctl.ledger.attempts import Outcome
 from wlctl.model.actions import Launched, Placed, PlaceRequest, RefusalCode, Refused
@@ -21,24 +33,6 @@ from wlctl.model.instance import State
 pytestmark = pytest.mark.timeout(TIMEOUT_S)
 
 BOTH_WAYS = pytest.mark.parametrize("way", list(Way))
-
-ANSWER_BYTES = 300
-"""So many bytes before its end, a place's connection has brought a part of the answer."""
-
-REQUEST_BYTES = 200
-"""So many bytes before its end, it has taken a part of what is asked, after all of the text."""
-
-Act = Callable[[Fleet], object]
-
-
-def recorded(fleet: Fleet, act: Act, cuts: Mapping[int, Cut] | None = None) -> dict[Way, list[int]]:
-    """Let `act` be, and say where the messages of its last connection ended, each way."""
-    fleet.ready()
-    fleet.proxy.plan(cuts)
-    act(fleet)
-    fleet.proxy.wait()
-    last = max(number for number, _ in fleet.proxy.messages)
-    return {way: list(fleet.proxy.messages[last, way]) for way in Way}
 
 
 def places_to_cut(ends: Sequence[int], count: int, *, salt: str) -> list[int]:
@@ -50,7 +44,7 @@ def places_to_cut(ends: Sequence[int], count: int, *, salt: str) -> list[int]:
     edges = sorted({at for end in ends for at in (end - 1, end)})
     late = edges[-12:]
     chosen = sample(edges[:-12], count // 4, salt=salt) + sample(late, count // 2, salt=salt)
-    return sorted({*chosen, *within(ends[-1], count - len(chosen), salt=salt)})
+    return sorted({*chosen, *within(ends[-1], count // 4, salt=salt)})
 
 
 def case(way: Way, at: int, ends: Sequence[int]) -> str:
@@ -72,11 +66,6 @@ def assert_true(fleet: Fleet, report: Report, where: str) -> None:
     else:
         assert there == [], where
         assert code in (ExitCode.UNREACHABLE, ExitCode.CANNOT_PLACE), where
-
-
-def end_all(fleet: Fleet, where: str) -> None:
-    assert fleet.unload().end in (End.DONE, End.ALREADY), where
-    fleet.assert_empty()
 
 
 def place_anew(fleet: Fleet) -> Report:
@@ -126,15 +115,6 @@ def test_a_settling_that_is_cut_as_well_is_asked_again(fleet: Fleet, way: Way) -
         end_all(fleet, where)
 
 
-def after_the_request(fleet: Fleet) -> Cut:
-    """Say where to cut so that the node gets all of a place, and nobody hears its answer."""
-    fleet.place()
-    end_all(fleet, "its files are on the node from now on")
-    ends = recorded(fleet, Fleet.place)[Way.ANSWER]
-    end_all(fleet, "uncut")
-    return Cut(Way.ANSWER, ends[-1] - ANSWER_BYTES)
-
-
 ENDINGS = {"stop": Fleet.stop, "unload": Fleet.unload}
 
 
@@ -172,6 +152,39 @@ def test_an_ending_that_is_cut_says_so_and_is_finished_by_typing_it_again(
         assert fleet.copies() == [], where
         fleet.assert_agreement()
         end_all(fleet, where)
+
+
+@BOTH_WAYS
+def test_a_start_that_is_cut_says_so_and_is_finished_by_typing_it_again(
+    fleet: Fleet, way: Way
+) -> None:
+    fleet.ready()
+    fleet.place()
+    fleet.stop()
+    ends = recorded(fleet, Fleet.start)[way]
+
+    for at in places_to_cut(ends, 4, salt=f"start {way}"):
+        where = f"start {case(way, at, ends)}"
+        fleet.ready()
+        assert fleet.stop().end in (End.DONE, End.ALREADY), where
+        fleet.proxy.plan({1: Cut(way, at)})
+        begun = fleet.start()
+
+        there = fleet.copies()
+        match begun.begin:
+            case Begin.DONE:
+                assert there == [ELM], where
+            case Begin.UNREACHABLE:
+                assert there == [], f"nothing was started: {where}"
+            case Begin.INDETERMINATE:
+                assert set(there) <= {ELM}, where
+            case _:
+                raise AssertionError(f"{begun}: {where}")
+
+        assert fleet.start().begin in (Begin.DONE, Begin.ALREADY), where
+        assert fleet.copies() == [ELM], where
+        fleet.assert_agreement()
+    end_all(fleet, "at last")
 
 
 @BOTH_WAYS
@@ -226,15 +239,6 @@ def test_while_its_node_cannot_be_asked_nobody_knows_and_afterwards_the_same_com
     end_all(fleet, f"{way}")
 
 
-def before_the_request(fleet: Fleet) -> Cut:
-    """Say where to cut so that the node gets a part of a place, and does nothing."""
-    fleet.place()
-    end_all(fleet, "its files are on the node from now on")
-    ends = recorded(fleet, Fleet.place)[Way.REQUEST]
-    end_all(fleet, "uncut")
-    return Cut(Way.REQUEST, ends[-1] - REQUEST_BYTES)
-
-
 def test_a_place_that_arrives_after_it_was_settled_is_refused_by_its_node(
     fleet: Fleet, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -261,3 +265,37 @@ def test_a_place_that_arrives_after_it_was_settled_is_refused_by_its_node(
     codes = [answer.code for answer in answers if isinstance(answer, Refused)]
     assert codes == [RefusalCode.CANCELLED, RefusalCode.CANCELLED]
     assert fleet.copies() == []
+
+
+def test_an_unload_right_behind_a_lost_place_ends_what_its_node_is_still_at_work_on(
+    fleet: Fleet,
+) -> None:
+    cut = with_the_request(fleet)
+
+    for delay_ms in within(500, 4, salt="delay"):
+        where = f"{delay_ms} ms later (WLCTL_SEED={SEED})"
+        fleet.ready()
+        fleet.proxy.plan({1: replace(cut, stays=True)})
+        assert fleet.place().copies[0].is_open, where
+        fleet.proxy.plan()
+        time.sleep(delay_ms / 1000)
+        ended = fleet.unload()
+
+        assert ended.end is End.DONE, f"{ended}: {where}"
+        assert fleet.copies() == [], where
+        fleet.assert_empty()
+
+
+def test_while_it_is_waited_for_a_look_that_is_cut_is_taken_again(fleet: Fleet) -> None:
+    report = fleet.place()
+    for number in (1, 2):
+        fleet.ready()
+        fleet.proxy.plan({number: Cut(Way.ANSWER, 2000), number + 1: Cut(Way.REQUEST, 2000)})
+        with fleet.runtime() as rt:
+            waits = waiting.wait_for_all(
+                rt, report, until=Until.RUNNING, timeout_s=60, go_on=lambda: True
+            )
+        assert waits["web"].came is Came.UP
+        assert fleet.proxy.cuts_made == 2
+    fleet.assert_agreement()
+    end_all(fleet, "it was up")

@@ -1,14 +1,14 @@
 """kill -9 at any moment: the next command brings ledger, nodes and chain to agreement."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import pytest
 
 from tests.fleet.dies import DIED, Dying
 from tests.fleet.field import ELM, OAK, Fleet
+from tests.fleet.lost import after_the_request
 from tests.fleet.sample import SEED, TIMEOUT_S, sample
-from wlctl.flows import starting
 from wlctl.flows.ending import End
 from wlctl.flows.start_intents import Begin
 from wlctl.model.instance import State
@@ -47,6 +47,22 @@ def elm_is_up(fleet: Fleet) -> None:
     fleet.proxy.plan()
 
 
+def answer_lost(fleet: Fleet) -> None:
+    """The node does all of the first place, and nobody hears its answer."""
+    cut = after_the_request(fleet)
+    fleet.ready()
+    fleet.proxy.plan({1: cut})
+
+
+def unsettled(fleet: Fleet) -> None:
+    """The answer of an earlier place was lost, and its node could not be asked."""
+    cut = after_the_request(fleet)
+    fleet.ready()
+    fleet.proxy.plan({1: replace(cut, stays=True)})
+    assert fleet.place().copies[0].is_open
+    fleet.ready()
+
+
 def placed(fleet: Fleet) -> None:
     assert fleet.place().copies[0].is_placed
 
@@ -65,8 +81,7 @@ def place_again(fleet: Fleet) -> None:
 
 
 def start_again(fleet: Fleet) -> None:
-    with fleet.runtime() as rt:
-        assert starting.start(rt, "web").begin in (Begin.DONE, Begin.ALREADY)
+    assert fleet.start().begin in (Begin.DONE, Begin.ALREADY)
     assert len(fleet.copies()) == 1
 
 
@@ -109,6 +124,9 @@ STORIES = {
     "a place on the first candidate": Story(PLACE, nothing, place_again),
     "a place that the first candidate refuses": Story(PLACE, elm_refuses, place_again, elm_allows),
     "a place whose first candidate is down": Story(PLACE, elm_is_down, place_again, elm_is_up),
+    "a place whose answer is lost": Story(PLACE, answer_lost, place_again),
+    "a place that settles an older one": Story(PLACE, unsettled, place_again),
+    "an unload of what is not settled": Story(("unload", "web"), unsettled, unload, always=False),
     "a place that is unloaded then": Story(PLACE, nothing, unload, always=False),
     "a stop": Story(("stop", "web"), placed, stop_again),
     "an unload": Story(("unload", "web"), placed, unload),

@@ -7,7 +7,7 @@ import pytest
 from _pytest.mark import ParameterSet
 
 from tests.fleet.dies import COMMIT, PAUSED, Dying
-from tests.fleet.field import ELM, Fleet, make_package, program
+from tests.fleet.field import ELM, OAK, Fleet, make_package, program
 from tests.fleet.sample import TIMEOUT_S, sample
 from tests.fleet.test_killed import (
     PLACE,
@@ -190,5 +190,30 @@ def test_a_command_that_was_overtaken_writes_nothing_and_sends_nothing(
     assert sent == [], "it sends nothing more"
     assert fleet.head() == head, "it writes nothing more"
     assert fleet.copies() == there
+    fleet.assert_agreement()
+    unload(fleet)
+
+
+def test_of_two_orders_with_one_key_the_one_outrun_between_two_candidates_ends_well_too(
+    fleet: Fleet, dying: Dying
+) -> None:
+    """The name is nobody's while the first node's refusal is written down and none other tried."""
+    keyed = (*PLACE, "--key", "deploy-8")
+    elm_refuses(fleet)
+    try:
+        moments = whole(fleet, dying, Story(PLACE, Fleet.forget_files, unload))
+        refused = moments.index("after place") + 2
+        assert moments[refused - 1] == COMMIT
+        fleet.forget_files()
+        paused = dying.pause(*keyed, at=refused, unlocked=False)
+        assert paused.status == PAUSED, paused
+        other = dying.run(*keyed)
+        outrun = dying.resume(paused)
+    finally:
+        elm_allows(fleet)
+
+    assert (other.status, outrun.status) == (0, 0), (other, outrun)
+    assert "placed already" in outrun.stdout
+    assert fleet.copies() == [OAK]
     fleet.assert_agreement()
     unload(fleet)

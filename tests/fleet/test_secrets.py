@@ -2,7 +2,6 @@
 
 import contextlib
 import json
-import os
 import threading
 from collections.abc import Iterator
 from pathlib import Path
@@ -21,9 +20,9 @@ def watching_argv() -> Iterator[list[str]]:
 
     def watch() -> None:
         while not done.wait(0.005):
-            for pid in filter(str.isdigit, os.listdir("/proc")):
+            for file in Path("/proc").glob("[0-9]*/cmdline"):
                 with contextlib.suppress(OSError):
-                    words = Path(f"/proc/{pid}/cmdline").read_bytes()
+                    words = file.read_bytes()
                     if SENTINEL.encode() in words:
                         shown.append(words.decode("utf-8", "replace"))
 

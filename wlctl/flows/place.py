@@ -195,8 +195,22 @@ def _place(rt: Runtime, ask: _Ask, go_on: Callable[[], bool]) -> Report:
             if isinstance(begun, Report):
                 return begun
             if isinstance(begun, _Begun):
-                return replace(begun.report, copies=_carry_out(rt, begun, go_on))
+                report = replace(begun.report, copies=_carry_out(rt, begun, go_on))
+                if go_on() and _is_outrun(rt, report):
+                    continue
+                return report
         _finish_first(rt, begun.instance)
+
+
+def _is_outrun(rt: Runtime, report: Report) -> bool:
+    """Answer whether somebody placed a copy of that name while ours found no node.
+
+    Between a refusal and the next candidate the name is nobody's; whose it is then, and whether by
+    the very same order, is to be looked at anew.
+    """
+    missing = [one.name for one in report.copies if not (one.is_placed or one.is_open)]
+    with rt.ledger.read() as tx:
+        return any(instances.holder_of(tx, name) is not None for name in missing)
 
 
 def _turns(rt: Runtime, held: ExitStack, count: int) -> Iterator[Turn]:
