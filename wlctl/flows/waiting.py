@@ -11,6 +11,7 @@ from wlctl.flows.nodes import check_identity
 from wlctl.flows.place import Report
 from wlctl.flows.runtime import Runtime
 from wlctl.ledger import instances, nodes
+from wlctl.lifecycle.seen import status_text
 from wlctl.model.actions import GenerationStatus, InstanceStatus, Refused
 from wlctl.model.ids import InstanceId
 from wlctl.model.instance import Instance, State
@@ -22,9 +23,6 @@ UP_AFTER_S = 0.5
 
 POLL_S = 0.1
 POLL_MAX_S = 2.0
-
-BY_SIGNAL = 128
-"""An exit status above says which signal ended it, as shells count."""
 
 LOG_LINES = 20
 """So much of its output is shown of a copy that failed."""
@@ -194,8 +192,7 @@ def _answer(rt: Runtime, came: Came, instance: Instance, run: GenerationStatus |
     if run is not None and run.oom_kills:
         why = "it ran out of memory"
     elif status is not None:
-        signal = f" (signal {status - BY_SIGNAL})" if status > BY_SIGNAL else ""
-        why = f"it ended with status {status}{signal}"
+        why = f"it ended with {status_text(status)}"
     return Awaited(came, instance, exit_status=status, detail=why, log=_log(rt, instance))
 
 
