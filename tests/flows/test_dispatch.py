@@ -424,6 +424,14 @@ def test_a_variable_that_the_package_does_not_allow_is_refused_before_anything(
     assert setting.events("workload.place") == []
 
 
+def test_a_service_cannot_be_waited_for_to_its_end(setting: Setting) -> None:
+    setting.add_node("elm")
+
+    with pytest.raises(UsageError, match="does not finish"):
+        setting.place(to_finish=True)
+    assert setting.events("workload.place") == []
+
+
 def test_what_an_order_adds_reaches_the_node_and_is_kept_with_the_order(
     setting: Setting,
 ) -> None:

@@ -166,6 +166,7 @@ def place(
         args=tuple(args or ()),
         secrets=tuple(map(_entry, secret or ())),
         key=key,
+        to_finish=until is Until.FINISHED and not detach,
         plan=None if plan_file is None else plan.read(plan_file),
     )
     timeout_s = duration_s(timeout)

@@ -39,6 +39,7 @@ class Order:
         secrets: The package's name of each to the entry of the settings, where they differ.
         key: Spent by the first order that is carried out with it; empty for none.
         plan: What `--plan-out` wrote: the decision must come out the same; None for any.
+        to_finish: It will be waited for to its end, so it must be one that ends by itself.
     """
 
     package: Path
@@ -59,6 +60,7 @@ class Order:
     secrets: tuple[tuple[str, str], ...] = ()
     key: str = ""
     plan: Plan | None = None
+    to_finish: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -29,6 +29,7 @@ from wlctl.model.ids import DecisionId, InstanceId, is_checked_id
 from wlctl.model.instance import Instance
 from wlctl.model.package import ArgsRule
 from wlctl.model.placement import Candidate, Decision
+from wlctl.model.workload import Kind
 from wlctl.package import words
 from wlctl.placement.shapes import Document
 
@@ -152,6 +153,11 @@ def _check(order: Order, admitted: Admitted, name: str) -> None:
         raise UsageError(
             f"{name} cannot be the name of an instance",
             hint="use lower-case letters, digits, and . _ - after the first",
+        )
+    if order.to_finish and admitted.spec.kind is Kind.SERVICE:
+        raise UsageError(
+            f"{admitted.spec.name} is a service: it does not finish",
+            hint="wait until it runs (--wait running), or for nothing (--detach)",
         )
     run = admitted.workload.run
     if order.args and run.args is not ArgsRule.APPEND:
