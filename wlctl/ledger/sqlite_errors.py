@@ -21,6 +21,12 @@ NO_TEXT = "Could not decode to UTF-8"
 Source: CPython, Modules/_sqlite/cursor.c, `_pysqlite_fetch_one_row`.
 """
 
+NOT_THERE = ("no such table", "no such column")
+"""How SQLite begins to say that the tables are not those of their revision.
+
+That was compared when the ledger was opened, so a name was changed in the file itself.
+"""
+
 RESTORE = "keep the file for evidence and put a backup in its place"
 
 
@@ -60,6 +66,8 @@ def failure_of(error: Exception, path: Path, busy_timeout_s: float) -> WlctlErro
                 f"the ledger {path} cannot be written: {origin}",
                 hint="the file and its directory must both be writable by you",
             )
+        case sqlite3.SQLITE_ERROR if str(origin).startswith(NOT_THERE):
+            return LedgerDamaged(f"the ledger {path} is damaged: {origin}", hint=RESTORE)
         case None if str(origin).startswith(NO_TEXT):
             return LedgerDamaged(f"the ledger {path} is damaged: {origin}", hint=RESTORE)
         case _:
