@@ -15,7 +15,7 @@ _wlctl() {
             --action|--after|--against|--agent|--as|--avoid|--capability|--count|--db|--env|--env-file|--file|--for|--generation|--grace|--host-key|--instance|--key|--kind|--known-hosts|--label|--message|--name|--node|--output|--pin|--plan|--plan-out|--policy|--port|--prefer|--principal|--project|--projects|--reason|--remove-capability|--remove-label|--secret|--sign|--signature|--signer|--since|--snapshot|--tail|--tier|--timeout|--until|--wait|--watch|--where|--why|--workload|-l|-m|-o) skip=value ;;
             -*) ;;
             *) case "$at/$word" in
-                /init|/signer|/signer/add|/signer/ls|/signer/rm|/signer/import|/signer/export|/policy|/policy/show|/policy/check|/policy/apply|/policy/test|/approve|/approvals|/revoke|/unrevoke|/revocations|/package|/package/init|/package/build|/package/sign|/package/verify|/package/show|/package/ls|/package/fetch|/package/gc|/doctor|/node|/node/add|/node/ls|/node/show|/node/probe|/node/measure|/node/set|/node/cordon|/node/uncordon|/node/rekey|/node/enforce|/node/rm|/place|/decisions|/explain|/ps|/status|/history|/prove|/wait|/logs|/start|/restart|/stop|/unload|/reconcile|/audit|/audit/log|/audit/verify|/audit/checkpoint|/audit/export|/ledger|/ledger/check|/ledger/backup|/ledger/migrate|/ledger/snapshot|/config|/config/show|/help|/completion) at=$at/$word ;;
+                /init|/signer|/signer/add|/signer/ls|/signer/rm|/signer/import|/signer/export|/policy|/policy/show|/policy/check|/policy/apply|/policy/test|/approve|/approvals|/revoke|/unrevoke|/revocations|/package|/package/init|/package/build|/package/sign|/package/verify|/package/show|/package/ls|/package/fetch|/package/gc|/doctor|/node|/node/add|/node/ls|/node/show|/node/probe|/node/measure|/node/set|/node/cordon|/node/uncordon|/node/rekey|/node/enforce|/node/attest-dead|/node/rm|/place|/decisions|/explain|/ps|/status|/history|/prove|/wait|/logs|/start|/restart|/stop|/unload|/reconcile|/audit|/audit/log|/audit/verify|/audit/checkpoint|/audit/export|/ledger|/ledger/check|/ledger/backup|/ledger/migrate|/ledger/snapshot|/config|/config/show|/help|/completion) at=$at/$word ;;
             esac ;;
         esac
     done
@@ -98,7 +98,7 @@ _wlctl() {
                 options='--dry-run -h --help --db -o --output -m --message --yes --no-color --debug' ;;
             /doctor) commands='' choices='' files=''
                 options='-h --help --db -o --output -m --message --yes --no-color --debug' ;;
-            /node) commands='add ls show probe measure set cordon uncordon rekey enforce rm' choices='' files=''
+            /node) commands='add ls show probe measure set cordon uncordon rekey enforce attest-dead rm' choices='' files=''
                 options='-h --help --db -o --output -m --message --yes --no-color --debug' ;;
             /node/add) commands='' choices='' files=''
                 options='--port --host-key --known-hosts --tier --sudo --file -h --help --db -o --output -m --message --yes --no-color --debug' ;;
@@ -120,6 +120,8 @@ _wlctl() {
                 options='--host-key --tier -h --help --db -o --output -m --message --yes --no-color --debug' ;;
             /node/enforce) commands='' choices='' files=''
                 options='--as --projects --leave-key --remove -h --help --db -o --output -m --message --yes --no-color --debug' ;;
+            /node/attest-dead) commands='' choices='' files=''
+                options='--replaced -h --help --db -o --output -m --message --yes --no-color --debug' ;;
             /node/rm) commands='' choices='' files=''
                 options='--clean -h --help --db -o --output -m --message --yes --no-color --debug' ;;
             /place) commands='' choices='' files=yes

@@ -16,7 +16,7 @@ function __wlctl_at -d 'Succeed where exactly these commands were typed'
             case '-*'
             case '*'
                 switch "$at/$word"
-                    case /init /signer /signer/add /signer/ls /signer/rm /signer/import /signer/export /policy /policy/show /policy/check /policy/apply /policy/test /approve /approvals /revoke /unrevoke /revocations /package /package/init /package/build /package/sign /package/verify /package/show /package/ls /package/fetch /package/gc /doctor /node /node/add /node/ls /node/show /node/probe /node/measure /node/set /node/cordon /node/uncordon /node/rekey /node/enforce /node/rm /place /decisions /explain /ps /status /history /prove /wait /logs /start /restart /stop /unload /reconcile /audit /audit/log /audit/verify /audit/checkpoint /audit/export /ledger /ledger/check /ledger/backup /ledger/migrate /ledger/snapshot /config /config/show /help /completion
+                    case /init /signer /signer/add /signer/ls /signer/rm /signer/import /signer/export /policy /policy/show /policy/check /policy/apply /policy/test /approve /approvals /revoke /unrevoke /revocations /package /package/init /package/build /package/sign /package/verify /package/show /package/ls /package/fetch /package/gc /doctor /node /node/add /node/ls /node/show /node/probe /node/measure /node/set /node/cordon /node/uncordon /node/rekey /node/enforce /node/attest-dead /node/rm /place /decisions /explain /ps /status /history /prove /wait /logs /start /restart /stop /unload /reconcile /audit /audit/log /audit/verify /audit/checkpoint /audit/export /ledger /ledger/check /ledger/backup /ledger/migrate /ledger/snapshot /config /config/show /help /completion
                         set at "$at/$word"
                 end
         end
@@ -315,6 +315,7 @@ complete -c wlctl -n "__wlctl_at /node" -a cordon -d 'Let nothing new be placed 
 complete -c wlctl -n "__wlctl_at /node" -a uncordon -d 'Let a node take workloads again.'
 complete -c wlctl -n "__wlctl_at /node" -a rekey -d 'Take the host key and the identity that a node shows now.'
 complete -c wlctl -n "__wlctl_at /node" -a enforce -d 'Have a node verify for itself what it is sent, so that wlctl\'s key is no shell key there.'
+complete -c wlctl -n "__wlctl_at /node" -a attest-dead -d 'Vouch that a machine will not come back with what ran there.'
 complete -c wlctl -n "__wlctl_at /node" -a rm -d 'Take a node out of the fleet; it must hold nothing any more.'
 complete -c wlctl -n "__wlctl_at /node" -s h -l help -d 'Show this text'
 complete -c wlctl -n "__wlctl_at /node" -l db -r -F -d 'The ledger'
@@ -412,6 +413,14 @@ complete -c wlctl -n "__wlctl_at /node/enforce" -s m -l message -x -d 'Keep TEXT
 complete -c wlctl -n "__wlctl_at /node/enforce" -l yes -d 'Answer every question with yes'
 complete -c wlctl -n "__wlctl_at /node/enforce" -l no-color -d 'No colour'
 complete -c wlctl -n "__wlctl_at /node/enforce" -l debug -d 'Show a traceback with an error'
+complete -c wlctl -n "__wlctl_at /node/attest-dead" -l replaced -d 'Of the machine that had the name before `rekey`'
+complete -c wlctl -n "__wlctl_at /node/attest-dead" -s h -l help -d 'Show this text'
+complete -c wlctl -n "__wlctl_at /node/attest-dead" -l db -r -F -d 'The ledger'
+complete -c wlctl -n "__wlctl_at /node/attest-dead" -s o -l output -x -a 'table wide json jsonl name' -d 'One of table, wide, json, jsonl, name'
+complete -c wlctl -n "__wlctl_at /node/attest-dead" -s m -l message -x -d 'Keep TEXT in the chain'
+complete -c wlctl -n "__wlctl_at /node/attest-dead" -l yes -d 'Answer every question with yes'
+complete -c wlctl -n "__wlctl_at /node/attest-dead" -l no-color -d 'No colour'
+complete -c wlctl -n "__wlctl_at /node/attest-dead" -l debug -d 'Show a traceback with an error'
 complete -c wlctl -n "__wlctl_at /node/rm" -l clean -d 'Take away what wlctl has there first, and say what it was'
 complete -c wlctl -n "__wlctl_at /node/rm" -s h -l help -d 'Show this text'
 complete -c wlctl -n "__wlctl_at /node/rm" -l db -r -F -d 'The ledger'

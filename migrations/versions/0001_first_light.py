@@ -170,6 +170,7 @@ def _the_fleet() -> None:
         sa.Column("added_at_ms", sa.BigInteger, nullable=False),
         sa.Column("seen_at_ms", sa.BigInteger),
         sa.Column("rekeyed_at_ms", sa.BigInteger),
+        sa.Column("attested_dead_at_ms", sa.BigInteger),
         sa.Column("enforced", sa.Boolean, nullable=False),
         sa.Column("enforced_at_ms", sa.BigInteger),
         sa.Column("enforcement_sha256", sa.Text),

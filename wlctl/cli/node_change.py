@@ -1,6 +1,6 @@
 """The commands of `wlctl node` that change what the ledger says of a node."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Annotated
 
 import typer
@@ -9,10 +9,11 @@ from wlctl.cli import node_enforce, node_show, node_words, render, times
 from wlctl.cli.node_show import node_json
 from wlctl.cli.options import Session, session_of
 from wlctl.errors import UsageError
+from wlctl.flows import attesting, node_view
 from wlctl.flows import node_changes as flow
-from wlctl.flows import node_view
 from wlctl.flows.node_changes import Words
 from wlctl.model.event import Json, rfc3339
+from wlctl.model.instance import Instance
 from wlctl.model.node import Tier
 
 Name = Annotated[str, typer.Argument(metavar="NAME", help="A node.")]
@@ -139,13 +140,53 @@ def rekey(
     if before.enforced is not None and node.enforced is None:
         lines.append(f"  it is not enforced: `wlctl node enforce {name} --as ADMIN`")
     if done.left:
-        lines.append(f"  held on the machine that it was: {flow.listed(done.left)}")
+        lines.append(
+            f"  held on the machine that it was: {flow.listed(done.left)}; "
+            f"`wlctl node attest-dead {name} --replaced` releases it"
+        )
     document: dict[str, Json] = {
         **node_json(node),
         "replaced": done.replaced,
         "held": list(done.left),
     }
     render.document(session, "wlctl.rekey/1", document, lines, name=node.name)
+
+
+def attest_dead(
+    ctx: typer.Context,
+    name: Name,
+    replaced: Annotated[
+        bool,
+        typer.Option("--replaced", help="Of the machine that had the name before `rekey`."),
+    ] = False,
+) -> None:
+    """Vouch that a machine will not come back with what ran there.
+
+    What was meant to run there is lost and may be placed elsewhere; what was to be unloaded is
+    gone; nothing there holds anything any more. Nobody proves that: when you are wrong, two copies
+    may run. A node that answers is refused. The word ends at the node's next answer.
+    """
+    session = session_of(ctx)
+
+    def accept(held: Sequence[Instance]) -> None:
+        names = flow.listed([one.name for one in held])
+        which = f"the machine that was {name}" if replaced else name
+        holds = f"What it holds is released: {names}." if held else "It holds nothing."
+        session.confirm(f"{holds} Will {which} never come back with anything running?")
+
+    done = attesting.attest_dead(session.runtime, name, replaced=replaced, accept=accept)
+    which = f"the machine that was {name} before" if replaced else name
+    lines = [f"{which} is attested dead"]
+    lines += [f"  released {one.name} ({one.id}), {one.state.value}" for one in done.released]
+    document: dict[str, Json] = {
+        "name": name,
+        "replaced": replaced,
+        "released": [
+            {"instance": one.id, "name": one.name, "state": one.state.value}
+            for one in done.released
+        ],
+    }
+    render.document(session, "wlctl.attested-dead/1", document, lines, name=name)
 
 
 def rm(
@@ -162,10 +203,14 @@ def rm(
     installation is left there. Without it nothing is contacted.
     """
     session = session_of(ctx)
-    node = node_view.report(session.runtime, name).node
+    report = node_view.report(session.runtime, name)
+    node = report.node
     first = ""
     if node.enforced is not None:
         first = f" Its doorkeeper stays: `wlctl node enforce {name} --remove` first takes it away."
+    lost = [one.name for one in report.instances] if node.attested_dead_at_ms is not None else []
+    if lost:
+        first += f" What was lost with it ends with it: {flow.listed(lost)}."
     session.confirm(f"Remove {name} ({node_show.where(node.address)}) from the fleet?{first}")
     cleaned = flow.remove(session.runtime, name, clean=clean)
     lines = [f"removed {name} from the fleet"]
@@ -196,6 +241,7 @@ COMMANDS: Mapping[str, Callable[..., None]] = {
     "uncordon": uncordon,
     "rekey": rekey,
     "enforce": node_enforce.enforce,
+    "attest-dead": attest_dead,
     "rm": rm,
 }
 """In the order in which help lists them."""

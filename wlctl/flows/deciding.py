@@ -97,16 +97,17 @@ def fleet_of(
     Args:
         verdict_of: The gate for what is placed; without it every node is denied.
     """
-    said = sayings.of_fleet(tx)
+    said, fleet = sayings.of_fleet(tx), nodes.ls(tx)
     views = [
         view_of(
             replace(node, cordoned=node.is_cordoned_at(now_ms)),
             verdict_of(node) if verdict_of else None,
             said.get(node.name, ()),
         )
-        for node in nodes.ls(tx)
+        for node in fleet
     ]
-    return views, ClusterState(holds=instances.holds(tx))
+    retired = frozenset(node.name for node in fleet if node.attested_dead_at_ms is not None)
+    return views, ClusterState(holds=instances.holds(tx), retired=retired)
 
 
 def weights_of(rt: Runtime) -> Weights:

@@ -9,9 +9,11 @@ from wlctl.flows import nodes as fleet
 from wlctl.flows.runtime import Runtime
 from wlctl.ledger import instances, nodes, sayings
 from wlctl.ledger.store import ReadTx
+from wlctl.lifecycle.machine import IllegalTransition, walk
 from wlctl.model.actions import Cleaned, Refused
 from wlctl.model.facts import Capability, Provenance
 from wlctl.model.ids import NodeName
+from wlctl.model.instance import Instance, State
 from wlctl.model.node import Node, Tier
 from wlctl.model.policy import Action
 
@@ -139,7 +141,7 @@ def rekey(
 
 
 def remove(rt: Runtime, name: str, *, clean: bool) -> Cleaned | None:
-    """Take a node out of the fleet.
+    """Take a node out of the fleet; what was lost with one that is attested dead ends with it.
 
     Args:
         clean: Take away what this installation has there first.
@@ -152,10 +154,14 @@ def remove(rt: Runtime, name: str, *, clean: bool) -> Cleaned | None:
     """
     with rt.ledger.read() as tx:
         node = nodes.get(tx, name)
-        _refuse_while_used(tx, node.name)
+        _refuse_while_used(tx, node)
     cleaned = _clean(rt, node) if clean else None
     with rt.ledger.write(rt.now_ms(), rt.author) as tx:
-        _refuse_while_used(tx, node.name)
+        _refuse_while_used(tx, nodes.get(tx, name))
+        for one in _left_on(tx, node.name):
+            way = walk(one.state, State.UNLOADED)
+            assert not isinstance(way, IllegalTransition), way
+            instances.advance(tx, one, way, "its node was attested dead and removed")
         nodes.remove(tx, node.name, cleaned=clean)
     return cleaned
 
@@ -178,12 +184,21 @@ def on_node(tx: ReadTx, name: NodeName) -> tuple[str, ...]:
     return tuple(sorted(held | placed))
 
 
-def _refuse_while_used(tx: ReadTx, name: NodeName) -> None:
-    names = on_node(tx, name)
-    if names:
+def _refuse_while_used(tx: ReadTx, node: Node) -> None:
+    held = {hold.name for hold in instances.holds(tx) if hold.node == node.name}
+    if node.attested_dead_at_ms is None:
+        held |= {one.name for one in _left_on(tx, node.name)}
+    if held:
+        first = min(held)
         raise NodeInUse(
-            f"{name} is in use by {listed(names)}", hint=f"`wlctl unload {names[0]}` first"
+            f"{node.name} is in use by {listed(held)}",
+            hint=f"`wlctl unload {first}` first; if the machine will never come back, "
+            f"`wlctl node attest-dead {node.name}`",
         )
+
+
+def _left_on(tx: ReadTx, name: NodeName) -> list[Instance]:
+    return [one for one in instances.current(tx) if one.node == name]
 
 
 def listed(names: Collection[str]) -> str:

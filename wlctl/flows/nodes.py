@@ -250,7 +250,7 @@ def check_placed_there(node: Node, placed_at_ms: int) -> None:
     if node.rekeyed_at_ms is not None and placed_at_ms <= node.rekeyed_at_ms:
         raise ForeignNode(
             f"it was placed on the machine that was {node.name} before it was replaced",
-            hint="this one knows nothing of it; what it held stays held",
+            hint=f"`wlctl node attest-dead {node.name} --replaced` releases what it held there",
         )
 
 

@@ -1,7 +1,7 @@
 """The fleet as the ledger has it: nodes and what their last probe saw."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import fields, replace
 from typing import Any
 
@@ -15,7 +15,7 @@ from wlctl.ledger.schema import nodes as nodes_table
 from wlctl.ledger.store import ReadTx, WriteTx
 from wlctl.model.event import Event, Json
 from wlctl.model.facts import Capability, CapabilityState, Facts, Provenance
-from wlctl.model.ids import NodeName
+from wlctl.model.ids import InstanceId, NodeName
 from wlctl.model.node import Address, Enforced, Liveness, Node, Tier, TransportKind
 
 
@@ -78,6 +78,7 @@ def _row_of(tx: WriteTx, node: Node) -> dict[str, object]:
         "added_at_ms": tx.now_ms,
         "seen_at_ms": node.seen_at_ms,
         "rekeyed_at_ms": node.rekeyed_at_ms,
+        "attested_dead_at_ms": None,
         "enforced": node.address.enforced,
         "enforced_at_ms": None,
         "enforcement_sha256": None,
@@ -183,6 +184,29 @@ def rekey(tx: WriteTx, name: NodeName, *, address: Address, tier: Tier, facts: F
     return event
 
 
+def attest_dead(
+    tx: WriteTx, name: NodeName, *, replaced: bool, released: Sequence[InstanceId]
+) -> Event:
+    """Record an operator's word that a machine runs nothing any more.
+
+    Args:
+        replaced: It is said of the machine that had the name before the node was rekeyed.
+        released: What was held there until now.
+    """
+    before = get(tx, name)
+    if not replaced:
+        _change(tx, name, attested_dead_at_ms=tx.now_ms, liveness=Liveness.DEAD.value)
+        if before.liveness is not Liveness.DEAD:
+            _chain_liveness(tx, before, Liveness.DEAD, "attested dead")
+    payload: dict[str, Json] = {
+        "node": name,
+        "node_id": "" if replaced else before.node_id,
+        "replaced": replaced,
+        "released": list(released),
+    }
+    return chain.append(tx, "node.attest_dead", payload)
+
+
 def remove(tx: WriteTx, name: NodeName, *, cleaned: bool) -> Event:
     """Take a node out of the fleet; its row stays, for the history of what ran there.
 
@@ -218,14 +242,23 @@ def record_contact(tx: WriteTx, name: NodeName, facts: Facts) -> Facts:
             liveness=Liveness.ALIVE.value,
             failed_contacts=0,
             failure="",
+            attested_dead_at_ms=None,
             boot_id=facts.boot_id,
             seen_at_ms=facts.probed_at_ms,
         )
     )
     _put_facts(tx, name, numbered)
     if before.liveness is not Liveness.ALIVE:
-        _chain_liveness(tx, before, Liveness.ALIVE, "answered")
+        _chain_liveness(tx, before, Liveness.ALIVE, _answered(before, facts.boot_id))
     return numbered
+
+
+def _answered(before: Node, boot_id: str) -> str:
+    if before.attested_dead_at_ms is None:
+        return "answered"
+    if boot_id == before.boot_id:
+        return "answered, with the boot under way that was attested dead"
+    return "answered, started anew since it was attested dead"
 
 
 def record_look(tx: WriteTx, name: NodeName, boot_id: str, at_ms: int) -> None:
@@ -238,12 +271,13 @@ def record_look(tx: WriteTx, name: NodeName, boot_id: str, at_ms: int) -> None:
             liveness=Liveness.ALIVE.value,
             failed_contacts=0,
             failure="",
+            attested_dead_at_ms=None,
             boot_id=boot_id,
             seen_at_ms=at_ms,
         )
     )
     if before.liveness is not Liveness.ALIVE:
-        _chain_liveness(tx, before, Liveness.ALIVE, "answered")
+        _chain_liveness(tx, before, Liveness.ALIVE, _answered(before, boot_id))
 
 
 def record_silence(tx: WriteTx, name: NodeName, why: str) -> None:
@@ -316,6 +350,7 @@ def _node_of(row: Row[Any]) -> Node:
         facts=None if row.document is None else facts_of(json.loads(row.document)),
         cordoned_until_ms=row.cordoned_until_ms,
         rekeyed_at_ms=row.rekeyed_at_ms,
+        attested_dead_at_ms=row.attested_dead_at_ms,
         failure=row.failure,
         enforced=enforced if row.enforced else None,
     )

@@ -196,6 +196,7 @@ nodes = Table(
     Column("added_at_ms", BigInteger, nullable=False),
     Column("seen_at_ms", BigInteger),
     Column("rekeyed_at_ms", BigInteger),
+    Column("attested_dead_at_ms", BigInteger),
     Column("enforced", Boolean, nullable=False),
     Column("enforced_at_ms", BigInteger),
     Column("enforcement_sha256", Text),

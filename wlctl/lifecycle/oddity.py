@@ -37,6 +37,8 @@ def oddities(node: Node, now_ms: int) -> tuple[Oddity, ...]:
 
 def _of_contact(node: Node) -> Iterator[Oddity]:
     look = f"`wlctl node probe {node.name}`"
+    if node.attested_dead_at_ms is not None:
+        yield Oddity("attested-dead", "attested dead: it takes nothing until it answers", look)
     match node.failure:
         case "foreign-node":
             text = "what answers there has another identity, and nothing it lists is believed"

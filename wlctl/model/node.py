@@ -95,6 +95,8 @@ class Node:
         failure: Code of what the last contact failed with; empty when it did not.
         enforced: What it goes by when wlctl's key opens only the doorkeeper there; else None.
         rekeyed_at_ms: When another machine took the name; what was placed before is not on it.
+        attested_dead_at_ms: When an operator vouched that it runs nothing any more; None again from
+            its next answer on.
     """
 
     name: NodeName
@@ -111,6 +113,7 @@ class Node:
     facts: Facts | None
     cordoned_until_ms: int | None = None
     rekeyed_at_ms: int | None = None
+    attested_dead_at_ms: int | None = None
     failure: str = ""
     enforced: Enforced | None = None
 
