@@ -257,7 +257,7 @@ def test_a_process_beside_the_supervisor_is_ended_and_part_of_the_proof(bench: B
     assert os.waitpid(pid, 0)[1] == signal.SIGKILL
 
 
-FLOOD = """head -c 9000000 /dev/zero | tr '\\0' x
+FLOOD = """yes line | head -c 9000000; echo before
 until [ -e "$WLCTL_DATA_DIR/go" ]; do sleep 0.1; done
 echo later; exec sleep 1000"""
 
@@ -279,8 +279,12 @@ def test_output_is_copied_and_cut_at_its_bound(bench: Bench, work: Work) -> None
 
     assert _size(output.with_name("out.1")) > 8_388_608
     (bench.instance_dir(request) / "g1/data/go").touch()
-    assert bench.await_log(request, "later") == "later\n", "it writes on where it was cut"
+    log = bench.await_log(request, "later")
+    assert log.endswith("line\nbefore\nlater\n"), "it writes on, and what was before is not lost"
+    assert output.read_text("ascii") == "later\n"
     proven_gone(bench, request)
+    bench.unload(request)
+    assert bench.log(request) == log, "it is kept like this"
 
 
 def _size(path: Path) -> int:

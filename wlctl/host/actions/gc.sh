@@ -69,7 +69,7 @@ collect_logs() { # -> logs
 	for g_f in $g_old; do # proven gone, and not the last that ran
 		g_d=${g_f%/ended}
 		get "${g_d%/*}/current" && [ "${g_d##*/g}" != "$g" ] && [ -e "$g_d/out" ] || continue
-		rm -f "$g_d/out" "$g_d/err" 7>&-
+		rm -f "$g_d/out" "$g_d/out.1" "$g_d/err" 7>&-
 		logs=$((logs + 1))
 	done
 }

@@ -27,7 +27,7 @@ if [ -d "$D" ]; then
 	log=$D/g$gen/out
 elif [ -d "$I/logs/$iid" ]; then # it was unloaded, and its output is kept for a while
 	if [ "$gen" = 0 ]; then
-		gen=$(find "$I/logs/$iid" -type f -name 'g[1-9]*' | sed 's/.*\/g//' | sort -n | tail -n 1)
+		gen=$(find "$I/logs/$iid" -type f -name 'g[1-9]*' ! -name '*.1' | sed 's/.*\/g//' | sort -n | tail -n 1)
 	fi
 	log=$I/logs/$iid/g$gen
 else
@@ -42,7 +42,10 @@ if [ -e "$D/g$gen/open" ]; then
 fi
 size=$(($(wc -c <"$log")))
 if [ -z "$after" ]; then
-	e=$(head -c "$size" "$log" | tail -n "$lines" | tail -c "$bytes" | hex)
+	e=$({
+		[ ! -f "$log.1" ] || cat "$log.1" # what was before, when it was bounded
+		head -c "$size" "$log"
+	} | tail -n "$lines" | tail -c "$bytes" | hex)
 	to=$size
 else
 	[ "$after" -le "$size" ] || after=0 # it was bounded meanwhile

@@ -34,8 +34,11 @@ answer_departed() { # it was unloaded before: say what was read then
 }
 keep_logs() { # they outlive the instance for a while, where there is room; gc takes them away
 	for gen in $gens; do
-		[ -s "$D/g$gen/out" ] || continue
-		made_dir "$I/logs/$iid" && mv -T "$D/g$gen/out" "$I/logs/$iid/g$gen" 2>/dev/null 7>&-
+		for k_f in out out.1; do
+			# what was cut a moment ago is empty, and still the file that is asked for
+			[ -s "$D/g$gen/out.1" ] || [ -s "$D/g$gen/$k_f" ] || continue
+			made_dir "$I/logs/$iid" && mv -T "$D/g$gen/$k_f" "$I/logs/$iid/g$gen${k_f#out}" 2>/dev/null 7>&-
+		done
 	done
 }
 depart() { # remove it: what says so is written first, so that no cut can lose the instance silently
