@@ -309,6 +309,12 @@ def test_the_gate_denies_what_is_revoked_whoever_asks_it(setting: Setting) -> No
         assert trial.answer.verdict.ruling is Ruling.ALLOWED
         admitted = packages.admit(rt, setting.package)
     revoke(setting, RevocationKind.PACKAGE, stated.package_id)
+    with setting.runtime() as rt:
+        trial = policy.try_out(rt, setting.package, "elm")
+        assert (trial.answer.verdict.ruling, trial.answer.verdict.rule) == (
+            Ruling.DENIED,
+            "revoked",
+        )
     with setting.runtime() as rt, rt.ledger.read() as tx:
         verdict = gate.placing(rt, tx, work_of(admitted.spec))(setting.node("elm"))
     assert (verdict.ruling, verdict.rule) == (Ruling.DENIED, "revoked")

@@ -61,6 +61,20 @@ def test_what_a_real_agent_signed_passes_ssh_keygen_and_is_verified(
     assert (reading.fault, reading.fingerprint) == (None, keygen_says(path))
 
 
+@pytest.mark.parametrize("arguments", TYPES)
+def test_what_ssh_keygen_signed_through_an_agent_is_verified(
+    arguments: tuple[str, ...], keygen: Keygen, ssh_agent: Callable[..., None]
+) -> None:
+    path = keygen(*arguments)
+    ssh_agent(path)
+    command = ["ssh-keygen", "-q", "-Y", "sign", "-n", "wlctl-package", "-f", f"{path}.pub"]
+    theirs = subprocess.run(command, input=MESSAGE, check=True, capture_output=True).stdout
+
+    reading = signing.read_signature(theirs, MESSAGE)
+
+    assert (reading.fault, reading.fingerprint) == (None, keygen_says(path))
+
+
 def test_ssh_keygen_with_the_same_agent_signs_alike(
     keygen: Keygen, ssh_agent: Callable[..., None]
 ) -> None:

@@ -4,7 +4,7 @@ The ledger is imported where it is used: making a package needs none.
 """
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -16,7 +16,13 @@ from wlctl.flows import stored, trust
 from wlctl.flows.runtime import Runtime
 from wlctl.flows.signing import KeyChoice, signing_key
 from wlctl.model.ids import PackageId
-from wlctl.model.package import Manifest, PackageFile, SignatureReading, Workload
+from wlctl.model.package import (
+    Manifest,
+    PackageFile,
+    SignatureReading,
+    Workload,
+    is_fingerprint,
+)
 from wlctl.model.workload import WorkloadSpec
 from wlctl.package import build as building
 from wlctl.package import manifest, starter, verify
@@ -153,10 +159,13 @@ def check(rt: Runtime, directory: Path) -> Verified:
 def inspect(rt: Runtime, package: Path) -> Verified:
     """Verify a package as `admit` takes it, in a directory or the store, and keep nothing of it.
 
+    Whether it is revoked itself is left to the gate, which is asked next and gives the verdict.
+
     Raises:
         WlctlError: As `admit`.
     """
     counts = trust.trust_of(rt)
+    counts = replace(counts, revoked=frozenset(filter(is_fingerprint, counts.revoked)))
     if stored.is_stored(package):
         return stored.verify_stored(rt, str(package), counts, fetches=False)
     return verify.verify(package, counts)

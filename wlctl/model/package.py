@@ -227,6 +227,11 @@ def fingerprint_of_blob(blob: bytes) -> str:
     return f"SHA256:{b64encode(sha256(blob).digest()).decode().rstrip('=')}"
 
 
+def is_fingerprint(text: str) -> bool:
+    """Answer whether a text names a key, and not a hash of something else."""
+    return text.startswith("SHA256:")
+
+
 @dataclass(frozen=True, slots=True)
 class Signer:
     """A key whose signatures are accepted, under the one name it has.

@@ -123,7 +123,7 @@ class Store:
         except FileNotFoundError as error:
             raise FileMissing(
                 f"{path} is not in the store",
-                hint="place the package from its directory once more",
+                hint="a node may have it: wlctl package fetch NAME@VERSION",
             ) from error
         except OSError as error:
             raise tree.unreadable(str(path), error) from error
