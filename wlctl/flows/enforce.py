@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 
 from wlctl import signing
 from wlctl.errors import (
@@ -21,9 +20,6 @@ from wlctl.model.actions import Refused
 from wlctl.model.enforcement import Enforcement, Keyholder, KeyLines
 from wlctl.model.node import Address, Enforced, Node, TransportKind
 from wlctl.model.policy import Action
-
-if TYPE_CHECKING:
-    from wlctl.host.doorkeeper import AdminSession
 
 EVERY_PROJECT = "*"
 
@@ -86,7 +82,13 @@ def enforce(rt: Runtime, name: str, wish: Wish, *, accept: Callable[[KeyLines], 
             )
         accept(seen)
         keys = _agreed(name, session.put(holder, wanted, key_line=wish.key_line))
-        is_shut = _tried(rt, node, holder, session, must_be_shut=wish.key_line)
+        was_shut = bool(seen.shut) and not seen.open
+        try:
+            is_shut = _tried(rt, node, must_be_shut=wish.key_line)
+        except BaseException:
+            if not was_shut:  # leave it as it was
+                session.remove(holder)
+            raise
     if is_shut:
         with gate.permitted(rt, Action.NODE_ENFORCE, name, node=node) as tx:
             nodes.enforce(tx, node.name, Enforced(tx.now_ms, wanted.sha256, wanted.projects))
@@ -171,31 +173,23 @@ def _no(name: str, refused: Refused) -> NotEnforceable:
     return NotEnforceable(f"{name} cannot be enforced: {refused.detail} ({refused.code.value})")
 
 
-def _tried(
-    rt: Runtime, node: Node, holder: Keyholder, session: "AdminSession", *, must_be_shut: bool
-) -> bool:
-    """Try what wlctl's key opens; take all away again where it must be shut and is not."""
-    try:
-        is_shut = not _opens_shell(rt, replace(node.address, enforced=False))
-        if is_shut:
-            facts = look(rt, replace(node.address, enforced=True))
-            check_identity(node, facts.node_id)
-    except BaseException:
-        _take_back(node, holder, session)
-        raise
-    if must_be_shut and not is_shut:
-        _take_back(node, holder, session)
-        raise NotEnforceable(
-            f"wlctl's key still opens a shell on {node.name}, by another line or a certificate",
-            hint="`sshd -T` there names the files and commands that keys come from",
-        )
-    return is_shut
+def _tried(rt: Runtime, node: Node, *, must_be_shut: bool) -> bool:
+    """Try what wlctl's key opens: answer whether it is nothing but the doorkeeper.
 
-
-def _take_back(node: Node, holder: Keyholder, session: "AdminSession") -> None:
-    """Leave a node as it was; one that was enforced before stays so."""
-    if node.enforced is None:
-        session.remove(holder)
+    Raises:
+        NotEnforceable: It is more, and must not be.
+        WlctlError: The doorkeeper does not let this version look at the node.
+    """
+    if _opens_shell(rt, replace(node.address, enforced=False)):
+        if must_be_shut:
+            raise NotEnforceable(
+                f"wlctl's key still opens a shell on {node.name}, by another line or a certificate",
+                hint="`sshd -T` there names the files and commands that keys come from",
+            )
+        return False
+    facts = look(rt, replace(node.address, enforced=True))
+    check_identity(node, facts.node_id)
+    return True
 
 
 def _opens_shell(rt: Runtime, address: Address) -> bool:
