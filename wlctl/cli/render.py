@@ -180,8 +180,10 @@ def _while_read(session: Session, items: Iterable[T]) -> Iterable[T]:
 
 
 def _plain(value: Json) -> str:
+    if isinstance(value, str):  # nearly all are, and a table may have many
+        return value or "-"
     match value:
-        case None | "" | [] | ():
+        case None | [] | ():
             return "-"
         case True:
             return "yes"
