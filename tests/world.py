@@ -86,6 +86,7 @@ class FakeNode:
     placed: dict[str, PlaceRequest] = field(default_factory=dict)
     machine_id: str = "m" * 32
     boot_id: str = "00000000-0000-4000-8000-000000000000"
+    reboots: int = 0
     uptime_ms: int = 1_000_000
     wall_ms: int = 0
     host_key: str = "ssh-ed25519 AAAA"
@@ -128,7 +129,8 @@ class FakeNode:
 
     def reboot(self) -> None:
         """Start the machine anew: another boot id, uptime from zero, and nothing runs."""
-        self.boot_id = f"{len(self.boots) + 1:08d}-0000-4000-8000-000000000000"
+        self.reboots += 1
+        self.boot_id = f"{self.reboots:08d}-0000-4000-8000-000000000000"
         self.uptime_ms = 10
         self.alive.clear()
 

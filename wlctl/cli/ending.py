@@ -48,7 +48,7 @@ def stop(
     kept. Capacity and ports are given back then, and not before; the name stays until `unload`.
 
     --no-wait closes the run and sends its stop signal; what is left is ended, and proven gone, by
-    the next stop or by `reconcile`.
+    the next stop or by `wlctl reconcile`.
 
     Exit 5: not proven, or no answer in time; it keeps what it holds, and the same command asks
     again. Exit 9: the node cannot be reached and nothing was done; the wish is recorded, so type it
