@@ -11,10 +11,10 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from tests.fleet.proxy import Proxy, proxy
+from tests.fleet.proxy import Cut, Proxy, proxy
 from tests.host.nodes import SshdNode, sshd_nodes
 from wlctl import signing
 from wlctl.config import Origin, Settings
@@ -63,6 +63,7 @@ class Fleet:
 
     Attributes:
         home: Where the ledger is.
+        cuts: Where to cut so that something is lost, as it was measured.
     """
 
     elm: SshdNode
@@ -70,6 +71,7 @@ class Fleet:
     proxy: Proxy
     home: Path
     package: Path
+    cuts: dict[str, Cut] = field(default_factory=dict)
 
     @property
     def nodes(self) -> dict[NodeName, SshdNode]:

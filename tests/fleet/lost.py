@@ -27,35 +27,40 @@ def recorded(fleet: Fleet, act: Act, cuts: Mapping[int, Cut] | None = None) -> d
 
 
 def after_the_request(fleet: Fleet) -> Cut:
-    """Say where to cut so that the node gets all of a place, and nobody hears its answer."""
-    return _place_cut(fleet, Way.ANSWER, ANSWER_BYTES)
+    """Say where to cut so that the node does all of a place, and nobody hears its answer."""
+    return _measured(fleet)["answer"]
 
 
 def before_the_request(fleet: Fleet) -> Cut:
     """Say where to cut so that the node gets a part of a place, and does nothing."""
-    return _place_cut(fleet, Way.REQUEST, REQUEST_BYTES)
+    return _measured(fleet)["request"]
 
 
 def with_the_request(fleet: Fleet) -> Cut:
-    """Say where to cut so that the node has all of a place, and has only begun with it.
-
-    What is sent after the request says that its answer was heard, so it is not in the smallest.
-    """
-    found = []
-    for _ in range(3):
-        ends = recorded(fleet, Fleet.place)[Way.REQUEST]
-        end_all(fleet, "uncut")
-        found.append(max(end for at, end in pairwise(ends) if end - at > REQUEST_BYTES))
-    return Cut(Way.REQUEST, min(found))
+    """Say where to cut so that the node has all of a place, and has only begun with it."""
+    return _measured(fleet)["begun"]
 
 
-def _place_cut(fleet: Fleet, way: Way, before_the_end: int) -> Cut:
-    """Measure a place of files that the node has already; from then on it has them."""
+def _measured(fleet: Fleet) -> dict[str, Cut]:
+    """Measure a place whose files are on the node already; from then on they are there."""
     fleet.place()
     end_all(fleet, "its files are on the node")
-    ends = recorded(fleet, Fleet.place)[way]
-    end_all(fleet, "uncut")
-    return Cut(way, ends[-1] - before_the_end)
+    if not fleet.cuts:
+        found = []
+        for _ in range(2):
+            ends = recorded(fleet, Fleet.place)
+            end_all(fleet, "uncut")
+            found.append(ends)
+        answer, request = found[0][Way.ANSWER][-1], found[0][Way.REQUEST][-1]
+        fleet.cuts["answer"] = Cut(Way.ANSWER, answer - ANSWER_BYTES)
+        fleet.cuts["request"] = Cut(Way.REQUEST, request - REQUEST_BYTES)
+        fleet.cuts["begun"] = Cut(Way.REQUEST, min(_requested(ends[Way.REQUEST]) for ends in found))
+    return fleet.cuts
+
+
+def _requested(ends: list[int]) -> int:
+    """Find the end of the request; what is sent after it says that its answer was heard."""
+    return max(end for at, end in pairwise(ends) if end - at > REQUEST_BYTES)
 
 
 def end_all(fleet: Fleet, where: str) -> None:

@@ -5,9 +5,10 @@ from collections.abc import Callable
 import pytest
 
 from tests.fleet.field import ELM, Fleet
+from tests.fleet.lost import end_all, recorded
 from tests.fleet.proxy import Cut, Way
 from tests.fleet.sample import TIMEOUT_S
-from tests.fleet.test_cut_answers import BOTH_WAYS, case, end_all, places_to_cut, recorded
+from tests.fleet.test_cut_answers import BOTH_WAYS, case, places_to_cut
 from wlctl.flows import starting
 from wlctl.flows.ending import End
 from wlctl.flows.start_intents import Begin, Beginning
@@ -55,7 +56,7 @@ def test_a_beginning_that_is_cut_says_so_and_is_finished_by_typing_it_again(
     ends = recorded(fleet, begin)[way]
     end_all(fleet, "uncut")
 
-    for at in places_to_cut(ends, 4, salt=f"{verb} {way}"):
+    for at in places_to_cut(ends, 3, salt=f"{verb} {way}"):
         where = f"{verb} {case(way, at, ends)}"
         fleet.ready()
         prepare(fleet)

@@ -122,14 +122,20 @@ class Story:
 
 STORIES = {
     "a place on the first candidate": Story(PLACE, nothing, place_again),
-    "a place that the first candidate refuses": Story(PLACE, elm_refuses, place_again, elm_allows),
-    "a place whose first candidate is down": Story(PLACE, elm_is_down, place_again, elm_is_up),
-    "a place whose answer is lost": Story(PLACE, answer_lost, place_again),
-    "a place that settles an older one": Story(PLACE, unsettled, place_again),
-    "an unload of what is not settled": Story(("unload", "web"), unsettled, unload, always=False),
+    "a place that the first candidate refuses": Story(
+        PLACE, elm_refuses, place_again, elm_allows, always=False, cases=4
+    ),
+    "a place whose first candidate is down": Story(
+        PLACE, elm_is_down, place_again, elm_is_up, always=False
+    ),
+    "a place whose answer is lost": Story(PLACE, answer_lost, place_again, always=False, cases=4),
+    "a place that settles an older one": Story(
+        PLACE, unsettled, place_again, always=False, cases=4
+    ),
     "a place that is unloaded then": Story(PLACE, nothing, unload, always=False),
     "a stop": Story(("stop", "web"), placed, stop_again),
     "an unload": Story(("unload", "web"), placed, unload),
+    "an unload of what is not settled": Story(("unload", "web"), unsettled, unload, always=False),
     "an unload, and then it is placed anew": Story(
         ("unload", "web"), placed, place_again, always=False
     ),
