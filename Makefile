@@ -1,4 +1,4 @@
-.PHONY: help demo test check fmt fuzz bench lock golden
+.PHONY: help demo test check fmt fuzz campaign bench lock golden
 
 help: ## List the targets
 	@grep -E '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -17,6 +17,9 @@ fmt: ## Format and apply safe fixes
 
 fuzz: ## Fuzz the parsers for ten minutes, or make fuzz FOR=SECONDS
 	.venv/bin/python -m tests.fuzz.campaign $(or $(FOR),600)
+
+campaign: ## Cut, kill and pause at every moment, over real nodes: an hour, as root
+	WLCTL_CAMPAIGN=1 .venv/bin/pytest -v tests/fleet
 
 bench: ## Measure against floors and rivals, and print the ratios
 	for script in benchmarks/*.py; do echo "== $$script"; .venv/bin/python $$script || exit; done
