@@ -127,7 +127,7 @@ class SshdNode:
         self.cgroup.mkdir()
         argv = list(self._start)
         if self._uptime_zero:
-            uptime_s = int(float(Path("/proc/uptime").read_text("ascii").split()[0]))
+            uptime_s = int(self._uptime_s())
             argv[argv.index("-C") : argv.index("-C") + 1] = [
                 "-C",
                 "-T",
@@ -171,7 +171,14 @@ class SshdNode:
         self.kill()
         (self.directory / "boot_id").write_text(f"{uuid4()}\n", encoding="ascii")
         self._uptime_zero = not same_uptime
+        ended_at_s = self._uptime_s()
+        while self._uptime_zero and int(self._uptime_s()) == int(ended_at_s):
+            time.sleep(0.02)  # its uptime begins at a whole second, and not before it was ended
         self.start()
+
+    @staticmethod
+    def _uptime_s() -> float:
+        return float(Path("/proc/uptime").read_text("ascii").split()[0])
 
     def sweep(self) -> None:
         """Make it an empty node again, whatever became of it."""
