@@ -165,6 +165,17 @@ def test_work_of_another_project_is_refused_by_the_node(site: Site) -> None:
     assert site.says("node", "enforce", "ash", "--as", "root", "--projects", "*")["projects"] == []
 
 
+def test_a_key_that_is_revoked_here_is_revoked_on_the_node(site: Site) -> None:
+    site.says("revoke", "key", "me", "--reason", "stolen", "--no-enforce")
+    try:
+        site.says("node", "enforce", "ash", "--as", "root")
+    finally:
+        site.says("unrevoke", "key", "me", "--reason", "found again")
+
+    (revoked,) = (site.node.directory / "etc/wlctl").glob("*/revoked_keys")
+    assert revoked.read_text("ascii") == f"{public(site.key)}\n"
+
+
 def test_a_node_that_is_enforced_is_recognised_removed_and_added_again(site: Site) -> None:
     site.says("node", "enforce", "ash", "--as", "root")
     address = site.node.address
