@@ -11,7 +11,7 @@ function __wlctl_at -d 'Succeed where exactly these commands were typed'
         switch $word
             case --
                 return 1
-            case --action --after --against --agent --as --avoid --capability --count --db --env --env-file --file --for --generation --grace --host-key --instance --key --kind --known-hosts --label --message --name --node --output --pin --plan --plan-out --policy --port --prefer --principal --project --projects --reason --remove-capability --remove-label --secret --sign --signature --signer --since --snapshot --tail --tier --timeout --until --wait --watch --where --why --workload -l -m -o
+            case --action --address --after --against --agent --as --avoid --capability --count --db --env --env-file --file --for --generation --grace --host-key --instance --key --kind --known-hosts --label --message --name --node --output --pin --plan --plan-out --policy --port --prefer --principal --project --projects --reason --remove-capability --remove-label --secret --sign --signature --signer --since --snapshot --tail --tier --timeout --until --wait --watch --where --why --workload -l -m -o
                 set skip value
             case '-*'
             case '*'
@@ -310,7 +310,7 @@ complete -c wlctl -n "__wlctl_at /node" -a ls -d 'List the fleet as it was seen 
 complete -c wlctl -n "__wlctl_at /node" -a show -d 'Explain a node: what it is, what it has, what runs there, and what is odd.'
 complete -c wlctl -n "__wlctl_at /node" -a probe -d 'Look at nodes again, all at once, and record what each shows.'
 complete -c wlctl -n "__wlctl_at /node" -a measure -d 'Measure processors, memory and disk of nodes, for less than three seconds each.'
-complete -c wlctl -n "__wlctl_at /node" -a set -d 'Say what a node is and has, beside what its probes see.'
+complete -c wlctl -n "__wlctl_at /node" -a set -d 'Say what a node is and has, beside what its probes see, or where it is.'
 complete -c wlctl -n "__wlctl_at /node" -a cordon -d 'Let nothing new be placed on a node; what runs there goes on.'
 complete -c wlctl -n "__wlctl_at /node" -a uncordon -d 'Let a node take workloads again.'
 complete -c wlctl -n "__wlctl_at /node" -a rekey -d 'Take the host key and the identity that a node shows now.'
@@ -371,6 +371,9 @@ complete -c wlctl -n "__wlctl_at /node/set" -l capability -x -d 'It has this, e.
 complete -c wlctl -n "__wlctl_at /node/set" -l label -r -F -d 'A node label, for --where label.KEY=VALUE; repeat'
 complete -c wlctl -n "__wlctl_at /node/set" -l remove-capability -x -d 'It no longer has this; repeat'
 complete -c wlctl -n "__wlctl_at /node/set" -l remove-label -r -F -d 'It no longer has the label; repeat'
+complete -c wlctl -n "__wlctl_at /node/set" -l address -x -d 'Reach it there from now on, if it answers there'
+complete -c wlctl -n "__wlctl_at /node/set" -l port -x -d 'Of its sshd there; 0 for what ssh would use'
+complete -c wlctl -n "__wlctl_at /node/set" -l sudo -l no-sudo -d 'Run actions there through `sudo -n`, or no longer'
 complete -c wlctl -n "__wlctl_at /node/set" -s h -l help -d 'Show this text'
 complete -c wlctl -n "__wlctl_at /node/set" -l db -r -F -d 'The ledger'
 complete -c wlctl -n "__wlctl_at /node/set" -s o -l output -x -a 'table wide json jsonl name' -d 'One of table, wide, json, jsonl, name'

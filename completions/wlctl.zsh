@@ -9,7 +9,7 @@ _wlctl() {
         last=$word
         case $word in
             --) return 1 ;;
-            --action|--after|--against|--agent|--as|--avoid|--capability|--count|--db|--env|--env-file|--file|--for|--generation|--grace|--host-key|--instance|--key|--kind|--known-hosts|--label|--message|--name|--node|--output|--pin|--plan|--plan-out|--policy|--port|--prefer|--principal|--project|--projects|--reason|--remove-capability|--remove-label|--secret|--sign|--signature|--signer|--since|--snapshot|--tail|--tier|--timeout|--until|--wait|--watch|--where|--why|--workload|-l|-m|-o) skip=value ;;
+            --action|--address|--after|--against|--agent|--as|--avoid|--capability|--count|--db|--env|--env-file|--file|--for|--generation|--grace|--host-key|--instance|--key|--kind|--known-hosts|--label|--message|--name|--node|--output|--pin|--plan|--plan-out|--policy|--port|--prefer|--principal|--project|--projects|--reason|--remove-capability|--remove-label|--secret|--sign|--signature|--signer|--since|--snapshot|--tail|--tier|--timeout|--until|--wait|--watch|--where|--why|--workload|-l|-m|-o) skip=value ;;
             -*) ;;
             *) case "$at/$word" in
                 /init|/signer|/signer/add|/signer/ls|/signer/rm|/signer/import|/signer/export|/policy|/policy/show|/policy/check|/policy/apply|/policy/test|/approve|/approvals|/revoke|/unrevoke|/revocations|/package|/package/init|/package/build|/package/sign|/package/verify|/package/show|/package/ls|/package/fetch|/package/gc|/doctor|/node|/node/add|/node/ls|/node/show|/node/probe|/node/measure|/node/set|/node/cordon|/node/uncordon|/node/rekey|/node/enforce|/node/attest-dead|/node/rm|/place|/decisions|/explain|/ps|/status|/history|/prove|/wait|/logs|/start|/restart|/stop|/unload|/reconcile|/audit|/audit/log|/audit/verify|/audit/checkpoint|/audit/export|/ledger|/ledger/check|/ledger/backup|/ledger/migrate|/ledger/snapshot|/config|/config/show|/help|/completion) at=$at/$word ;;
@@ -535,7 +535,7 @@ _wlctl() {
                 'show:Explain a node: what it is, what it has, what runs there, and what is odd.'
                 'probe:Look at nodes again, all at once, and record what each shows.'
                 'measure:Measure processors, memory and disk of nodes, for less than three seconds each.'
-                'set:Say what a node is and has, beside what its probes see.'
+                'set:Say what a node is and has, beside what its probes see, or where it is.'
                 'cordon:Let nothing new be placed on a node; what runs there goes on.'
                 'uncordon:Let a node take workloads again.'
                 'rekey:Take the host key and the identity that a node shows now.'
@@ -640,6 +640,10 @@ _wlctl() {
                 '--label:A node label, for --where label.KEY=VALUE; repeat'
                 '--remove-capability:It no longer has this; repeat'
                 '--remove-label:It no longer has the label; repeat'
+                '--address:Reach it there from now on, if it answers there'
+                '--port:Of its sshd there; 0 for what ssh would use'
+                '--sudo:Run actions there through `sudo -n`, or no longer'
+                '--no-sudo:Run actions there through `sudo -n`, or no longer'
                 '-h:Show this text'
                 '--help:Show this text'
                 '--db:The ledger'

@@ -4,6 +4,7 @@ import json
 import subprocess
 from collections.abc import Iterator
 from contextlib import ExitStack
+from ipaddress import ip_address
 from pathlib import Path
 from typing import Any
 
@@ -159,3 +160,40 @@ def test_a_removed_node_is_left_clean(
     assert not node.state.exists()
     assert not (node.cgroup / "wlctl").exists()
     wait_until(lambda: not node.commands(), "nothing of it runs on")
+
+
+def test_a_node_is_reached_elsewhere_only_when_it_is_the_node_that_answers(
+    fleet: Program, machines: dict[str, SshdNode]
+) -> None:
+    ash, elm = machines["ash"].address, machines["elm"].address
+    stranger = fleet.run("node", "set", "ash", "--address", elm.host, "--port", str(elm.port))
+    assert (stranger.returncode, "host-key-changed" in stranger.stderr) == (9, True)
+    before = said(fleet, "node", "show", "ash")
+    spelled = str(int(ip_address(ash.host)))  # the same address, otherwise
+
+    shown = said(
+        fleet, "node", "set", "ash", "--address", f"{ash.user}@{spelled}", "--port", str(ash.port)
+    )
+
+    assert (shown["host"], before["host"]) == (spelled, ash.host)
+    assert shown["host_key"] == before["host_key"]
+    assert said(fleet, "node", "probe", "ash")["items"][0]["answer"] == "alive"
+    assert "whole" in fleet.run("audit", "verify").stdout
+
+
+def test_a_node_that_is_gone_is_attested_dead_until_it_answers(
+    fleet: Program, machines: dict[str, SshdNode]
+) -> None:
+    alive = fleet.run("node", "attest-dead", "ash", "--yes")
+    assert (alive.returncode, "illegal-step" in alive.stderr) == (4, True)
+    machines["ash"].kill()
+    asked = fleet.run("node", "attest-dead", "ash")
+    assert (asked.returncode, "pass --yes" in asked.stderr) == (2, True)
+
+    assert said(fleet, "node", "attest-dead", "ash")["released"] == []
+
+    shown = said(fleet, "node", "show", "ash")
+    assert (shown["liveness"], shown["odd"][0]["code"]) == ("dead", "attested-dead")
+    machines["ash"].start()
+    said(fleet, "node", "probe", "ash")
+    assert said(fleet, "node", "show", "ash")["liveness"] == "alive"

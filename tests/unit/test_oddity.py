@@ -80,6 +80,11 @@ def test_what_a_probe_saw_is_odd(facts: dict[str, object], code: str | None) -> 
         pytest.param({"failure": "two-machines"}, "two-machines", id="two machines"),
         pytest.param({"failure": "host-key-changed"}, "host-key-changed", id="another key"),
         pytest.param(
+            {"liveness": Liveness.DEAD, "attested_dead_at_ms": NOW},
+            "attested-dead",
+            id="an operator vouched for it",
+        ),
+        pytest.param(
             {"liveness": Liveness.SUSPECT, "failure": "connect-timeout", "failed_contacts": 2},
             "connect-timeout",
             id="silence",

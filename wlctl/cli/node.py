@@ -74,7 +74,8 @@ def add(
         if host_key and host_key != shown:
             raise node_words.other_key(where, shown, host_key)
         if not host_key and known_hosts is None:
-            session.confirm(f"{where} shows the host key {shown}. Is that right?")
+            question = f"{where} shows the host key {shown}. Is that right?"
+            session.confirm(question, flag=f"--host-key {shown}")
 
     node = flow.add(
         session.runtime,
@@ -122,7 +123,12 @@ def ls(ctx: typer.Context) -> None:
         render.Column(
             "CONTAINMENT", "containment", lambda node: node.facts.containment if node.facts else ""
         ),
-        render.Column("CORDONED", "cordoned", lambda node: node.is_cordoned_at(now_ms)),
+        render.Column(
+            "CORDONED",
+            "cordoned",
+            lambda node: node.is_cordoned_at(now_ms),
+            lambda node: _cordoned(node, now_ms),
+        ),
         render.Column(
             "SEEN",
             "seen_at",
@@ -132,7 +138,17 @@ def ls(ctx: typer.Context) -> None:
         render.Column("ENFORCED", "enforced", lambda node: node.enforced is not None, wide=True),
         render.Column("NODE ID", "node_id", lambda node: node.node_id, wide=True),
     ]
-    render.rows(session, "wlctl.nodes/1", columns, flow.ls(session.runtime))
+    fleet = flow.ls(session.runtime)
+    if not fleet:
+        session.note("the fleet is empty: `wlctl node add NAME HOST`")
+    render.rows(session, "wlctl.nodes/1", columns, fleet)
+
+
+def _cordoned(node: Node, now_ms: int) -> str:
+    if not node.is_cordoned_at(now_ms):
+        return "no"
+    until_ms = node.cordoned_until_ms
+    return "yes" if until_ms is None else f"for {times.ago(now_ms, until_ms)}"
 
 
 @app.command("show")

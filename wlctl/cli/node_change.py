@@ -45,13 +45,29 @@ def set_(
     remove_label: Annotated[
         list[str] | None, typer.Option(metavar="KEY", help="It no longer has the label; repeat.")
     ] = None,
+    address: Annotated[
+        str,
+        typer.Option(
+            metavar="[USER@]HOST", help="Reach it there from now on, if it answers there."
+        ),
+    ] = "",
+    port: Annotated[
+        int, typer.Option(min=0, max=65535, help="Of its sshd there; 0 for what ssh would use.")
+    ] = 0,
+    sudo: Annotated[
+        bool | None,
+        typer.Option("--sudo/--no-sudo", help="Run actions there through `sudo -n`, or no longer."),
+    ] = None,
 ) -> None:
-    """Say what a node is and has, beside what its probes see.
+    """Say what a node is and has, beside what its probes see, or where it is.
 
     A tier is your word, never the node's. Capabilities and labels are of provenance claimed, and
-    stay through every probe until they are removed.
+    stay through every probe until they are removed. Another address is taken only when the node
+    answers there with its recorded host key and identity.
     """
     session = session_of(ctx)
+    if not address and (port or sudo is not None):
+        raise UsageError("a port and sudo go with an address", hint="give --address too")
     claims = [*map(node_words.claim, capability or ()), *map(node_words.node_label, label or ())]
     ids = [one.id for one in claims]
     for id_ in ids:
@@ -64,9 +80,16 @@ def set_(
             dict.fromkeys([*(remove_capability or ()), *map(flow.label_id, remove_label or ())])
         ),
     )
-    if words == Words():
+    if address and words != Words():
+        raise UsageError("an address is tried first, so it is set alone", hint="two commands")
+    if address:
+        where = node_words.address(address, port=port, sudo=False)
+        node, changed = flow.move_address(session.runtime, name, where, sudo=sudo)
+        session.note(f"{name} answered there" if changed else f"{name} is reached there already")
+    elif words == Words():
         raise UsageError("there is nothing to say", hint="`wlctl node set --help`")
-    node = flow.say(session.runtime, name, words)
+    else:
+        node = flow.say(session.runtime, name, words)
     _show(session, node.name)
 
 

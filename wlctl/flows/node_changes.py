@@ -3,7 +3,7 @@
 from collections.abc import Callable, Collection
 from dataclasses import dataclass, replace
 
-from wlctl.errors import NodeInUse, NodeUnfit, UsageError
+from wlctl.errors import Busy, NodeInUse, NodeUnfit, UsageError
 from wlctl.flows import gate
 from wlctl.flows import nodes as fleet
 from wlctl.flows.runtime import Runtime
@@ -14,7 +14,7 @@ from wlctl.model.actions import Cleaned, Refused
 from wlctl.model.facts import Capability, Provenance
 from wlctl.model.ids import NodeName
 from wlctl.model.instance import Instance, State
-from wlctl.model.node import Node, Tier
+from wlctl.model.node import Address, Node, Tier, TransportKind
 from wlctl.model.policy import Action
 
 NAMES_SHOWN = 5
@@ -54,6 +54,54 @@ def say(rt: Runtime, name: str, words: Words) -> Node:
     with rt.ledger.write(rt.now_ms(), rt.author) as tx:
         sayings.say(tx, node.name, claims=words.claims, withdrawn=words.withdrawn)
         return nodes.get(tx, name)
+
+
+def move_address(
+    rt: Runtime, name: str, where: Address, *, sudo: bool | None = None
+) -> tuple[Node, bool]:
+    """Reach a node at another address from now on, once it has answered there as itself.
+
+    Args:
+        where: Without a host key: the recorded one is what it must show.
+        sudo: Run actions through sudo; None for as it was.
+
+    Returns:
+        The node, and whether it was reached otherwise before.
+
+    Raises:
+        Busy: Somebody else gave it another key or address meanwhile.
+        ForeignNode, TwoMachines: Another machine answers there; nothing was recorded.
+        HostKeyChanged: What answers there shows another host key; nothing was recorded.
+        UnknownName: There is no such node.
+        Unreachable: Nothing answers there; nothing was recorded.
+        UsageError: This machine has no address, and no other machine can be this one.
+    """
+    with rt.ledger.read() as tx:
+        before = nodes.get(tx, name)
+    known = before.address
+    if TransportKind.LOCAL in (known.transport, where.transport):
+        raise UsageError(
+            "an address leads to another machine, and `local` is this one",
+            hint=f"`wlctl node rekey {name}` takes another machine for it",
+        )
+    address = replace(
+        known,
+        host=where.host,
+        port=where.port,
+        user=where.user,
+        sudo=known.sudo if sudo is None else sudo,
+    )
+    if address == known:
+        return before, False
+    facts = fleet.look(rt, address)
+    fleet.recognise(before, facts)
+    with rt.ledger.write(rt.now_ms(), rt.author) as tx:
+        now = nodes.get(tx, name)
+        if (now.address, now.node_id) != (known, before.node_id):
+            raise Busy(f"somebody else has changed how {name} is reached", hint="look, and repeat")
+        nodes.move_address(tx, before.name, address)
+        nodes.record_contact(tx, before.name, facts)
+        return nodes.get(tx, name), True
 
 
 def cordon(rt: Runtime, name: str, *, for_ms: int | None) -> Node:

@@ -225,7 +225,7 @@ def _record(rt: Runtime, contacts: dict[int, Contact]) -> dict[int, Contact]:
 def _contact(rt: Runtime, node: Node) -> Contact:
     try:
         facts = look(rt, node.address)
-        _recognise(node, facts)
+        recognise(node, facts)
     except WlctlError as failure:
         return Contact(node.name, None, failure)
     return Contact(node.name, facts, None)
@@ -254,7 +254,7 @@ def check_placed_there(node: Node, placed_at_ms: int) -> None:
         )
 
 
-def _recognise(node: Node, facts: Facts) -> None:
+def recognise(node: Node, facts: Facts) -> None:
     """Believe an answer only when it is the node's.
 
     Raises:

@@ -264,8 +264,11 @@ def _nodes(tx: ReadTx) -> Check:
         return {"name": told["node"], "liveness": told["to"]}
 
     def changed(told: Mapping[str, Any]) -> dict[str, object]:
-        same = ("host_key", "node_id", "tier", "enforced", "enforcement_sha256")
-        return {"name": told["node"], **{one: told[one] for one in same if one in told}}
+        same = ("host_key", "node_id", "tier", "enforced", "enforcement_sha256", "host", "port")
+        columns = {one: told[one] for one in same if one in told}
+        if "user" in told:
+            columns |= {"login": told["user"], "sudo": told["sudo"]}
+        return {"name": told["node"], **columns}
 
     def cordoned(told: Mapping[str, Any]) -> dict[str, object]:
         return {"name": told["node"], "cordoned": True, "cordoned_until_ms": told["until_ms"]}

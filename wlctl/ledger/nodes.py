@@ -92,6 +92,20 @@ def set_tier(tx: WriteTx, name: NodeName, tier: Tier) -> None:
     _change(tx, name, tier=tier.word)
 
 
+def move_address(tx: WriteTx, name: NodeName, address: Address) -> Event:
+    """Record where a node is reached from now on; who it is stays as it was."""
+    _change(
+        tx,
+        name,
+        host=address.host,
+        port=address.port,
+        login=address.user,
+        sudo=address.sudo,
+    )
+    told: dict[str, Json] = {"host": address.host, "port": address.port, "user": address.user}
+    return chain.append(tx, "node.set", {"node": name, **told, "sudo": address.sudo})
+
+
 def cordon(tx: WriteTx, name: NodeName, until_ms: int | None) -> Event:
     """Let nothing new be placed on a node, until a moment or until `uncordon`."""
     _change(tx, name, cordoned=True, cordoned_until_ms=until_ms)

@@ -49,7 +49,7 @@ def _of_contact(node: Node) -> Iterator[Oddity]:
         case "host-key-changed":
             text = "it shows another host key than the recorded one"
             yield Oddity(node.failure, text, f"find out why; `wlctl node rekey {node.name}`")
-        case _ if node.liveness is not Liveness.ALIVE:
+        case _ if node.liveness is not Liveness.ALIVE and node.failed_contacts:
             times = f"{node.failed_contacts} time{'s' if node.failed_contacts > 1 else ''}"
             why = f", last with {node.failure}" if node.failure else ""
             text = f"{node.liveness.value}: it did not answer {times}{why}"
