@@ -12,8 +12,9 @@ _wlctl() {
         last=$word
         case $word in
             --) return ;;
-            --action|--address|--after|--against|--agent|--as|--avoid|--capability|--count|--db|--env|--env-file|--file|--for|--generation|--grace|--host-key|--instance|--key|--kind|--known-hosts|--label|--message|--name|--node|--output|--pin|--plan|--plan-out|--policy|--port|--prefer|--principal|--project|--projects|--reason|--remove-capability|--remove-label|--secret|--sign|--signature|--signer|--since|--snapshot|--tail|--tier|--timeout|--until|--wait|--watch|--where|--why|--workload|-l|-m|-o) skip=value ;;
-            -*) ;;
+            -*) case "$at $word" in
+                *\ --action|*\ --address|*\ --after|*\ --against|*\ --agent|*\ --as|*\ --avoid|*\ --capability|*\ --count|*\ --db|*\ --env|*\ --env-file|*\ --file|*\ --for|*\ --generation|*\ --grace|*\ --host-key|*\ --instance|*\ --key|*\ --kind|*\ --known-hosts|*\ --label|*\ --message|*\ --name|*\ --node|*\ --output|*\ --pin|*\ --plan|*\ --plan-out|*\ --policy|*\ --port|*\ --prefer|*\ --principal|*\ --project|*\ --projects|*\ --reason|*\ --remove-capability|*\ --remove-label|*\ --secret|*\ --sign|*\ --signature|*\ --signer|*\ --since|*\ --snapshot|*\ --tail|*\ --tier|*\ --timeout|*\ --until|*\ --watch|*\ --where|*\ --why|*\ --workload|*\ -l|*\ -m|*\ -o|/node/add\ -f|/place\ --wait) skip=value ;;
+            esac ;;
             *) case "$at/$word" in
                 /init|/signer|/signer/add|/signer/ls|/signer/rm|/signer/import|/signer/export|/policy|/policy/show|/policy/check|/policy/apply|/policy/test|/approve|/approvals|/revoke|/unrevoke|/revocations|/package|/package/init|/package/build|/package/sign|/package/verify|/package/show|/package/ls|/package/fetch|/package/gc|/doctor|/node|/node/add|/node/ls|/node/show|/node/probe|/node/measure|/node/set|/node/cordon|/node/uncordon|/node/rekey|/node/enforce|/node/attest-dead|/node/rm|/place|/decisions|/explain|/ps|/status|/history|/prove|/wait|/logs|/start|/restart|/stop|/unload|/reconcile|/audit|/audit/log|/audit/verify|/audit/checkpoint|/audit/export|/ledger|/ledger/check|/ledger/backup|/ledger/migrate|/ledger/snapshot|/config|/config/show|/help|/completion) at=$at/$word ;;
             esac ;;
@@ -21,24 +22,24 @@ _wlctl() {
     done
     if [[ $current == '=' ]]; then current=''; fi
     if [[ $skip ]]; then
-        case $last in
-            --db) files=yes ;;
-            -o|--output) COMPREPLY=($(compgen -W 'table wide json jsonl name' -- "$current")) ;;
-            --signer) files=yes ;;
-            --policy) files=yes ;;
-            --key) files=yes ;;
-            --signature) files=yes ;;
-            --sign) files=yes ;;
-            --known-hosts) files=yes ;;
-            --file) files=yes ;;
-            --label) files=yes ;;
-            --remove-label) files=yes ;;
-            --env-file) files=yes ;;
-            --wait) COMPREPLY=($(compgen -W 'running finished' -- "$current")) ;;
-            --plan-out) files=yes ;;
-            --plan) files=yes ;;
-            --snapshot) files=yes ;;
-            --against) files=yes ;;
+        case "$at $last" in
+            *\ --db) files=yes ;;
+            *\ -o|*\ --output) COMPREPLY=($(compgen -W 'table wide json jsonl name' -- "$current")) ;;
+            *\ --signer) files=yes ;;
+            *\ --policy) files=yes ;;
+            *\ --key) files=yes ;;
+            *\ --signature) files=yes ;;
+            *\ --sign) files=yes ;;
+            *\ --known-hosts) files=yes ;;
+            /node/add\ -f|*\ --file) files=yes ;;
+            *\ --label) files=yes ;;
+            *\ --remove-label) files=yes ;;
+            *\ --env-file) files=yes ;;
+            /place\ --wait) COMPREPLY=($(compgen -W 'running finished' -- "$current")) ;;
+            *\ --plan-out) files=yes ;;
+            *\ --plan) files=yes ;;
+            *\ --snapshot) files=yes ;;
+            *\ --against) files=yes ;;
         esac
     else
         case $at in
@@ -101,7 +102,7 @@ _wlctl() {
             /node) commands='add ls show probe measure set cordon uncordon rekey enforce attest-dead rm' choices='' files=''
                 options='-h --help --db -o --output -m --message --yes --no-color --debug' ;;
             /node/add) commands='' choices='' files=''
-                options='--port --host-key --known-hosts --tier --sudo --file -h --help --db -o --output -m --message --yes --no-color --debug' ;;
+                options='--port --host-key --known-hosts --tier --sudo -f --file -h --help --db -o --output -m --message --yes --no-color --debug' ;;
             /node/ls) commands='' choices='' files=''
                 options='-h --help --db -o --output -m --message --yes --no-color --debug' ;;
             /node/show) commands='' choices='' files=''

@@ -11,9 +11,11 @@ function __wlctl_at -d 'Succeed where exactly these commands were typed'
         switch $word
             case --
                 return 1
-            case --action --address --after --against --agent --as --avoid --capability --count --db --env --env-file --file --for --generation --grace --host-key --instance --key --kind --known-hosts --label --message --name --node --output --pin --plan --plan-out --policy --port --prefer --principal --project --projects --reason --remove-capability --remove-label --secret --sign --signature --signer --since --snapshot --tail --tier --timeout --until --wait --watch --where --why --workload -l -m -o
-                set skip value
             case '-*'
+                switch "$at $word"
+                    case '* --action' '* --address' '* --after' '* --against' '* --agent' '* --as' '* --avoid' '* --capability' '* --count' '* --db' '* --env' '* --env-file' '* --file' '* --for' '* --generation' '* --grace' '* --host-key' '* --instance' '* --key' '* --kind' '* --known-hosts' '* --label' '* --message' '* --name' '* --node' '* --output' '* --pin' '* --plan' '* --plan-out' '* --policy' '* --port' '* --prefer' '* --principal' '* --project' '* --projects' '* --reason' '* --remove-capability' '* --remove-label' '* --secret' '* --sign' '* --signature' '* --signer' '* --since' '* --snapshot' '* --tail' '* --tier' '* --timeout' '* --until' '* --watch' '* --where' '* --why' '* --workload' '* -l' '* -m' '* -o' '/node/add -f' '/place --wait'
+                        set skip value
+                end
             case '*'
                 switch "$at/$word"
                     case /init /signer /signer/add /signer/ls /signer/rm /signer/import /signer/export /policy /policy/show /policy/check /policy/apply /policy/test /approve /approvals /revoke /unrevoke /revocations /package /package/init /package/build /package/sign /package/verify /package/show /package/ls /package/fetch /package/gc /doctor /node /node/add /node/ls /node/show /node/probe /node/measure /node/set /node/cordon /node/uncordon /node/rekey /node/enforce /node/attest-dead /node/rm /place /decisions /explain /ps /status /history /prove /wait /logs /start /restart /stop /unload /reconcile /audit /audit/log /audit/verify /audit/checkpoint /audit/export /ledger /ledger/check /ledger/backup /ledger/migrate /ledger/snapshot /config /config/show /help /completion
@@ -329,7 +331,7 @@ complete -c wlctl -n "__wlctl_at /node/add" -l host-key -x -d 'The fingerprint i
 complete -c wlctl -n "__wlctl_at /node/add" -l known-hosts -r -F -d 'A known_hosts file that has its key, instead of asking'
 complete -c wlctl -n "__wlctl_at /node/add" -l tier -x -d 'discovered, paired (runs signed work) or trusted'
 complete -c wlctl -n "__wlctl_at /node/add" -l sudo -d 'Run actions through `sudo -n`'
-complete -c wlctl -n "__wlctl_at /node/add" -l file -r -F -d 'Add what FILE lists instead, a line each: NAME [USER@]HOST [KEY=VALUE…]; keys are tier, port, sudo, host_key and label.K'
+complete -c wlctl -n "__wlctl_at /node/add" -s f -l file -r -F -d 'Add what FILE lists instead, a line each: NAME [USER@]HOST [KEY=VALUE…]; keys are tier, port, sudo, host_key and label.K'
 complete -c wlctl -n "__wlctl_at /node/add" -s h -l help -d 'Show this text'
 complete -c wlctl -n "__wlctl_at /node/add" -l db -r -F -d 'The ledger'
 complete -c wlctl -n "__wlctl_at /node/add" -s o -l output -x -a 'table wide json jsonl name' -d 'One of table, wide, json, jsonl, name'

@@ -50,7 +50,7 @@ def fleet(program: Program, machines: dict[str, SshdNode]) -> Program:
             f"host_key={fingerprint(node)} sudo={'yes' if node.address.sudo else 'no'}"
         )
     (program.directory / "machines").write_text("\n".join(lines), encoding="ascii")
-    added = said(program, "node", "add", "--file", "machines")["items"]
+    added = said(program, "node", "add", "-f", "machines")["items"]
     assert {one["name"]: one["outcome"] for one in added} == dict.fromkeys(KINDS, "added")
     return program
 

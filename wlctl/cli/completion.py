@@ -46,20 +46,55 @@ def script(shell: Shell) -> str:
             return _fish(places)
 
 
-def _valued(places: list[Place]) -> list[str]:
-    options = [option for place in places for option in place.options]
-    return sorted({name for option in options if option.valued for name in option.names})
+def _valued(places: list[Place], any_place: str) -> list[str]:
+    """Give patterns of `PLACE OPTION` for the options that a value follows.
+
+    Args:
+        any_place: Matches any place, and the space behind it.
+    """
+    both = _of_both_ways(places)
+    found = {
+        f"{_space(place, any_place, name in both)}{name}"
+        for place in places
+        for option in place.options
+        if option.valued
+        for name in option.names
+    }
+    return sorted(found)
 
 
-def _value_cases(places: list[Place], line: str, choices: str, files: str) -> Iterator[str]:
-    """Write one case per option with a value; the same name means the same everywhere."""
-    seen: set[str] = set()
-    for option in (option for place in places for option in place.options if option.valued):
-        names = [name for name in option.names if name not in seen]
-        seen.update(names)
-        if names and (option.choices or option.files):
-            do = choices.format(" ".join(option.choices)) if option.choices else files
-            yield line.format("|".join(names), do)
+def _of_both_ways(places: list[Place]) -> set[str]:
+    """List the names that a value follows at some places and not at others: `logs -f`."""
+    ways = {
+        valued: {
+            name
+            for place in places
+            for option in place.options
+            if option.valued is valued
+            for name in option.names
+        }
+        for valued in (True, False)
+    }
+    return ways[True] & ways[False]
+
+
+def _space(place: Place, any_place: str, is_told_apart: bool) -> str:
+    return f"{'' if not place.words else _at(place)}{any_place[1:]}" if is_told_apart else any_place
+
+
+def _value_cases(
+    places: list[Place], any_place: str, line: str, choices: str, files: str
+) -> Iterator[str]:
+    """Write one case per option with a value; but for those told apart, one for all places."""
+    both, seen = _of_both_ways(places), set()
+    for place in places:
+        for option in (one for one in place.options if one.valued):
+            patterns = [f"{_space(place, any_place, name in both)}{name}" for name in option.names]
+            patterns = [pattern for pattern in patterns if pattern not in seen]
+            seen.update(patterns)
+            if patterns and (option.choices or option.files):
+                do = choices.format(" ".join(option.choices)) if option.choices else files
+                yield line.format("|".join(patterns), do)
 
 
 _BASH = """\
@@ -77,8 +112,9 @@ _wlctl() {{
         last=$word
         case $word in
             --) return ;;
-            {valued}) skip=value ;;
-            -*) ;;
+            -*) case "$at $word" in
+                {valued}) skip=value ;;
+            esac ;;
             *) case "$at/$word" in
                 {paths}) at=$at/$word ;;
             esac ;;
@@ -86,7 +122,7 @@ _wlctl() {{
     done
     if [[ $current == '=' ]]; then current=''; fi
     if [[ $skip ]]; then
-        case $last in
+        case "$at $last" in
 {values}
         esac
     else
@@ -120,9 +156,9 @@ def _bash(places: list[Place]) -> str:
             f"                options={shlex.quote(' '.join(names))} ;;"
         )
     words = "COMPREPLY=($(compgen -W '{}' -- \"$current\"))"
-    values = _value_cases(places, "            {}) {} ;;", words, "files=yes")
+    values = _value_cases(places, r"*\ ", "            {}) {} ;;", words, "files=yes")
     return _BASH.format(
-        valued="|".join(_valued(places)),
+        valued="|".join(_valued(places, r"*\ ")),
         paths="|".join(_at(place) for place in places if place.words),
         values="\n".join(values),
         places="\n".join(lines),
@@ -141,8 +177,9 @@ _wlctl() {{
         last=$word
         case $word in
             --) return 1 ;;
-            {valued}) skip=value ;;
-            -*) ;;
+            -*) case "$at $word" in
+                {valued}) skip=value ;;
+            esac ;;
             *) case "$at/$word" in
                 {paths}) at=$at/$word ;;
             esac ;;
@@ -153,7 +190,7 @@ _wlctl() {{
         compset -P 1 '*='
     fi
     if [[ -n $skip ]]; then
-        case $last in
+        case "$at $last" in
 {values}
         esac
         if [[ -n $files ]]; then _files; elif (( $#choices )); then compadd -a choices; fi
@@ -186,9 +223,9 @@ def _zsh(places: list[Place]) -> str:
         if place.files:
             lines.append("            files=yes")
         lines += [_array("options", options), "            ;;"]
-    values = _value_cases(places, "            {}) {} ;;", "choices=({})", "files=yes")
+    values = _value_cases(places, r"*\ ", "            {}) {} ;;", "choices=({})", "files=yes")
     return _ZSH.format(
-        valued="|".join(_valued(places)),
+        valued="|".join(_valued(places, r"*\ ")),
         paths="|".join(_at(place) for place in places if place.words),
         values="\n".join(values),
         places="\n".join(lines),
@@ -224,9 +261,11 @@ function __wlctl_at -d 'Succeed where exactly these commands were typed'
         switch $word
             case --
                 return 1
-            case {valued}
-                set skip value
             case '-*'
+                switch "$at $word"
+                    case {valued}
+                        set skip value
+                end
             case '*'
                 switch "$at/$word"
                     case {paths}
@@ -253,7 +292,7 @@ def _fish(places: list[Place]) -> str:
             lines.append(f"{here} -F")
         lines += [f"{here}{_fish_option(option)}" for option in place.options]
     return _FISH.format(
-        valued=" ".join(_valued(places)),
+        valued=" ".join(map(_quoted, _valued(places, "* "))),
         paths=" ".join(_at(place) for place in places if place.words),
         places="\n".join(lines),
     )

@@ -48,6 +48,8 @@ def add(
     file: Annotated[
         Path | None,
         typer.Option(
+            "-f",
+            "--file",
             metavar="FILE",
             help="Add what FILE lists instead, a line each: NAME [USER@]HOST [KEY=VALUE…]; keys "
             "are tier, port, sudo, host_key and label.K.",
