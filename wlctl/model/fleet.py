@@ -51,7 +51,8 @@ class Reading:
     @property
     def others_bytes(self) -> int:
         """What others used: never ours, which is counted by what it was promised."""
-        return max(0, self.total_bytes - self.available_bytes - self.ours_bytes)
+        others = self.total_bytes - self.available_bytes - self.ours_bytes
+        return others if others > 0 else 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -88,7 +88,7 @@ def _route_holds(_ask: Ask, offer: Offer) -> str:
     found = offer.route
     if not found.variant:
         return "not the reason"
-    given = ", ".join(visible(one.key) for one in claims_of(found, offer.profile.needed))
+    given = ", ".join(visible(one.key) for one in claims_of(found, offer.noted))
     return f"variant {visible(found.variant)} ({found.execution})" + (f": {given}" if given else "")
 
 

@@ -24,14 +24,17 @@ _ACCELERATOR = Requirement(id_prefix=ACCEL)
 _IDENTIFYING = ("uuid", "serial", "path", "index")
 
 
+_Figures = tuple[int | None, int | None, int, float | None]
+"""Unified, system and accelerator memory, and what was measured."""
+
+
 @dataclass(slots=True, eq=False)
 class Plan:
-    """What follows from the ids of a node's capabilities alone, in their order.
+    """What follows from the ids of the capabilities that were noted, in their order.
 
     Attributes:
-        needed: The places of those that the needs speak of.
-        looked_at: For each of them the attributes that a need looks at.
-        found: Slot of a need to the places, among the needed, of what has its id or prefix.
+        looked_at: The places and attributes that a need looks at.
+        found: Slot of a need to the places of what has its id or prefix.
         figures: Id of a figure to its places.
         system_only: The place of the one figure that most nodes have; None where there is another.
         accelerated: There is an accelerator.
@@ -40,8 +43,7 @@ class Plan:
         matters: Those met so far, by what the needs see.
     """
 
-    needed: tuple[int, ...]
-    looked_at: tuple[tuple[str, ...], ...]
+    looked_at: tuple[tuple[int, str], ...]
     found: dict[int, list[int]]
     figures: dict[str, list[int]]
     system_only: int | None
@@ -53,37 +55,35 @@ class Plan:
 
 @dataclass(slots=True, eq=False)
 class Matter:
-    """The capabilities that the needs speak of; nodes that no need can tell apart share it.
+    """What the needs can see; nodes that none of them can tell apart share it.
 
     Attributes:
-        capabilities: Of the first such node, in its order.
+        noted: The capabilities of the first such node that mean anything to the ask.
         exclusive: One of them is for one instance at a time.
+        profiles: Those met so far, by their figures.
     """
 
     plan: Plan
-    capabilities: tuple[Capability, ...]
+    noted: tuple[Capability, ...]
     exclusive: bool
+    profiles: "dict[_Figures, Profile]" = field(default_factory=dict)
 
 
-def matter_of(plan: Plan, needed: tuple[Capability, ...]) -> Matter:
+def matter_of(plan: Plan, noted: tuple[Capability, ...]) -> Matter:
     """Give the matter of a node's own capabilities."""
-    return Matter(plan, needed, any(capability.exclusive for capability in needed))
+    return Matter(plan, noted, any(capability.exclusive for capability in noted))
 
 
 @dataclass(slots=True, eq=False)
 class Profile:
-    """A tuple of capabilities, seen with the eyes of one ask.
+    """What the ask can see; nodes that look the same share it.
 
     Attributes:
-        source: That tuple.
-        needed: Those of them that the needs speak of, at the places that `matter` knows.
         unified_bytes: Memory that processors and accelerators share; None without.
         system_bytes: None when no capability tells.
         measured: The workload's figure of merit as measured here; None when there is none.
     """
 
-    source: tuple[Capability, ...]
-    needed: tuple[Capability, ...]
     matter: Matter
     unified_bytes: int | None
     system_bytes: int | None
@@ -96,6 +96,7 @@ class Lens:
 
     def __init__(self, ask: Ask) -> None:
         perf = ask.spec.policy.perf
+        self._figures = {*_POOLS, "" if perf is None else perf.id}
         self._perf_id = "" if perf is None else perf.id
         self._wanted = [
             *(need.requirement for need in ask.needs),
@@ -103,51 +104,61 @@ class Lens:
             Requirement(id=ask.weights.dev_class),
         ]
         self._accel, self._dev = len(ask.needs), len(ask.needs) + 1
-        self._slots: dict[str, tuple[int, ...]] = {}
+        self._means: dict[str, bool] = {}
         self._plans: dict[tuple[str, ...], Plan] = {}
 
-    def look(self, capabilities: tuple[Capability, ...]) -> Profile:
-        """Find what matters to the ask."""
-        ids = tuple([one.id for one in capabilities])
+    def note(self, capabilities: tuple[Capability, ...]) -> tuple[Capability, ...]:
+        """Pick out those that mean anything to the ask: most do not."""
+        means = self._means
+        try:
+            return tuple([one for one in capabilities if means[one.id]])
+        except KeyError:  # an id not met before
+            for one in capabilities:
+                means[one.id] = one.id in self._figures or bool(self._slots_of(one.id))
+            return self.note(capabilities)
+
+    def look(self, noted: tuple[Capability, ...]) -> Profile:
+        """Find what matters of what was noted."""
+        ids = tuple([one.id for one in noted])
         plan = self._plans.get(ids)
         if plan is None:
             plan = self._plans[ids] = self._plan(ids)
-        needed = tuple([capabilities[place] for place in plan.needed])
-        matter = _matter(plan, needed)
-        if plan.system_only is not None:
-            one = capabilities[plan.system_only]
+        matter = _matter(plan, noted)
+        if plan.system_only is None:
+            figures = self._figured(plan, noted)
+        else:
+            one = noted[plan.system_only]
             system = _total_bytes(one) if is_usable(one, exclusive=False) else None
-            return Profile(capabilities, needed, matter, None, system, 0, None)
-        figures = {
-            name: [capabilities[place] for place in places] for name, places in plan.figures.items()
-        }
-        return Profile(
-            capabilities,
-            needed,
-            matter,
-            _pool(figures.get(MEM_UNIFIED, ())),
-            _pool(figures.get(MEM_SYSTEM, ())),
-            sum(
-                _total_bytes(one)
-                for one in figures.get(MEM_VRAM, ())
-                if is_usable(one, exclusive=False)
-            ),
-            _measured(figures.get(self._perf_id, ())),
+            figures = (None, system, 0, None)
+        profile = matter.profiles.get(figures)
+        if profile is None:
+            profile = matter.profiles[figures] = Profile(matter, *figures)
+        return profile
+
+    def _figured(self, plan: Plan, noted: tuple[Capability, ...]) -> _Figures:
+        found = {name: [noted[place] for place in places] for name, places in plan.figures.items()}
+        vram = [one for one in found.get(MEM_VRAM, ()) if is_usable(one, exclusive=False)]
+        return (
+            _pool(found.get(MEM_UNIFIED, ())),
+            _pool(found.get(MEM_SYSTEM, ())),
+            sum(map(_total_bytes, vram)),
+            _measured(found.get(self._perf_id, ())),
         )
 
     def _plan(self, ids: tuple[str, ...]) -> Plan:
-        needed = tuple(place for place, id_ in enumerate(ids) if self._slots_of(id_))
         found: dict[int, list[int]] = {}
         figures: dict[str, list[int]] = {}
-        for number, place in enumerate(needed):
-            for slot in self._slots_of(ids[place]):
-                found.setdefault(slot, []).append(number)
+        looked_at: set[tuple[int, str]] = set()
         for place, id_ in enumerate(ids):
-            if id_ in _POOLS or id_ == self._perf_id:
+            for slot in self._slots_of(id_):
+                found.setdefault(slot, []).append(place)
+                looked_at |= {(place, one.attr) for one in self._wanted[slot].where}
+                if slot == self._accel:
+                    looked_at.add((place, "memory_bytes"))
+            if id_ in self._figures:
                 figures.setdefault(id_, []).append(place)
         return Plan(
-            needed=needed,
-            looked_at=tuple(self._looked_at(ids[place]) for place in needed),
+            looked_at=tuple(sorted(looked_at)),
             found=found,
             figures=figures,
             system_only=(
@@ -160,40 +171,28 @@ class Lens:
             several=any(len(places) > 1 for places in found.values()),
         )
 
-    def _slots_of(self, capability_id: str) -> tuple[int, ...]:
-        slots = self._slots.get(capability_id)
-        if slots is None:
-            slots = self._slots[capability_id] = tuple(
-                slot for slot, one in enumerate(self._wanted) if is_meant(one, capability_id)
-            )
-        return slots
-
-    def _looked_at(self, capability_id: str) -> tuple[str, ...]:
-        slots = self._slots_of(capability_id)
-        asked = {predicate.attr for slot in slots for predicate in self._wanted[slot].where}
-        if self._accel in slots:
-            asked.add("memory_bytes")
-        return tuple(sorted(asked))
+    def _slots_of(self, capability_id: str) -> list[int]:
+        return [slot for slot, one in enumerate(self._wanted) if is_meant(one, capability_id)]
 
 
-def _matter(plan: Plan, needed: tuple[Capability, ...]) -> Matter:
+def _matter(plan: Plan, noted: tuple[Capability, ...]) -> Matter:
     """Find what those share that no need can tell apart.
 
     Only what a need looks at counts, and types do: 1 is not true, nor is it 1.0.
     """
     told: list[object] = []
-    for number, one in enumerate(needed):
+    for place, name in plan.looked_at:
+        value = noted[place].attrs.get(name)
+        told += (value, tuple(map(type, value)) if isinstance(value, tuple) else type(value))
+    for place, one in enumerate(noted):
         if one.state is not _AVAILABLE or one.provenance is not _PROBED or one.exclusive:
-            told.append((number, one.provenance, one.state, one.exclusive))
-        for name in plan.looked_at[number]:
-            value = one.attrs.get(name)
-            told += (value, tuple(map(type, value)) if isinstance(value, tuple) else type(value))
-    seen = tuple(told)
+            told.append((place, one.provenance, one.state, one.exclusive))
     if plan.several:  # which of them is which decides their order
-        seen += tuple(map(sort_key, needed))
+        told += map(sort_key, noted)
+    seen = tuple(told)
     matter = plan.matters.get(seen)
     if matter is None:
-        matter = plan.matters[seen] = matter_of(plan, needed)
+        matter = plan.matters[seen] = matter_of(plan, noted)
     return matter
 
 

@@ -7,7 +7,7 @@ from itertools import combinations, product
 
 from wlctl.model.facts import Provenance
 from wlctl.model.ids import NodeName
-from wlctl.model.placement import Rejection, Relaxation, Relaxations
+from wlctl.model.placement import Constraint, Rejection, Relaxation, Relaxations
 from wlctl.model.workload import Execution
 from wlctl.placement.ask import Ask, Need
 from wlctl.placement.constraints import ROUTE, RULES
@@ -35,6 +35,7 @@ class Cure:
     exact: bool = True
 
 
+_VARYING = frozenset(constraint for constraint, rule in RULES.items() if rule.cures is not None)
 HOPELESS = Cure(())
 _FREE = Cure((0,))
 
@@ -47,12 +48,13 @@ class Blame:
         self._fixed = {
             constraint: ask.bits.get(rule.term, 0)
             for constraint, rule in RULES.items()
-            if rule.cures is None and constraint not in ROUTE
+            if constraint not in _VARYING | ROUTE
         }
         self._by_node: dict[NodeName, Cure] = {}
         self._nodes: dict[Cure, int] = {}
         self._routes: dict[int, Cure] = {}
         self._joined: dict[tuple[int, Cure, tuple[tuple[int, ...], ...]], Cure] = {}
+        self._cures: dict[tuple[object, ...], Cure] = {}
 
     def put(self, offer: Offer, rejections: tuple[Rejection, ...]) -> None:
         """Note why a node is rejected, or that it is not any more."""
@@ -100,40 +102,53 @@ class Blame:
         return Relaxation(texts, nodes[terms])
 
     def _cure(self, offer: Offer, rejections: tuple[Rejection, ...]) -> Cure:
+        ask = self._ask
+        # Worked out once for all that fail alike. By identity: the offers keep every route alive.
+        alike: list[object] = [id(offer.route)]
+        for constraint, values in rejections:
+            alike.append(constraint)
+            if constraint in _VARYING:
+                alike.append(_either(ask, constraint, values))
+        key = tuple(alike)
+        cure = self._cures.get(key)
+        if cure is None:
+            cure = self._cures[key] = self._worked_out(offer, rejections)
+        return cure
+
+    def _worked_out(self, offer: Offer, rejections: tuple[Rejection, ...]) -> Cure:
         forced, route = 0, _FREE
         choices: tuple[tuple[int, ...], ...] = ()
         for constraint, values in rejections:
-            bit = self._fixed.get(constraint)
-            if bit:
-                forced |= bit
-            elif bit == 0:
-                return HOPELESS
-            elif constraint in ROUTE:
+            if constraint in ROUTE:
                 route = self._route(offer)
+            elif constraint in _VARYING:
+                choices += (_either(self._ask, constraint, values),)
+            elif self._fixed[constraint]:
+                forced |= self._fixed[constraint]
             else:
-                cures = RULES[constraint].cures
-                assert cures is not None, "the others are fixed"
-                either = cures(self._ask, values)
-                if len(either) == 1:
-                    forced |= either[0]
-                else:
-                    choices += (either,)
+                return HOPELESS
         key = forced, route, choices
-        cure = self._joined.get(key)
-        if cure is None:
+        if key not in self._joined:
             sets = (_union((forced, *chosen)) for chosen in product(*choices, route.sets))
-            cure = self._joined[key] = Cure(_smallest(sets), route.exact)
-        return cure
+            self._joined[key] = Cure(_smallest(sets), route.exact)
+        return self._joined[key]
 
     def _route(self, offer: Offer) -> Cure:
         # By identity: the offers keep every route alive, so no id is used twice.
         cure = self._routes.get(id(offer.route))
         if cure is None:
             # As the node has them: claims are on its own capabilities.
-            own = replace(offer.profile.matter, capabilities=offer.profile.needed)
+            own = replace(offer.profile.matter, noted=offer.noted)
             cure = cure_route(self._ask, own, offer.held.claims)
             self._routes[id(offer.route)] = cure
         return cure
+
+
+def _either(ask: Ask, constraint: Constraint, values: tuple[object, ...]) -> tuple[int, ...]:
+    """Give the terms (as bits) any one set of which would do away with a rejection."""
+    cures = RULES[constraint].cures
+    assert cures is not None, "the others are fixed"
+    return cures(ask, values)
 
 
 def _union(masks: Iterable[int]) -> int:

@@ -41,8 +41,8 @@ class Route:
 
     Attributes:
         variant: Empty when nothing matched.
-        assigned: In the order of the needs: a place among the node's needed capabilities, and
-            whether it is for this instance alone.
+        assigned: In the order of the needs: a place among what was noted of the node, and whether
+            it is for this instance alone.
         capacity_bytes: Memory of the accelerators assigned; None when none is, or one does not say.
         accelerated: An accelerator is assigned.
         locality: What the workload's satisfied preferences add up to.
@@ -57,10 +57,10 @@ class Route:
     locality: float = 0.0
 
 
-def claims_of(route: Route, needed: Sequence[Capability]) -> tuple[Claim, ...]:
+def claims_of(route: Route, noted: Sequence[Capability]) -> tuple[Claim, ...]:
     """Name what a node would give: its own capabilities, which others may only be alike."""
     return tuple(
-        Claim(capability_key(needed[place]), exclusive) for place, exclusive in route.assigned
+        Claim(capability_key(noted[place]), exclusive) for place, exclusive in route.assigned
     )
 
 
@@ -112,7 +112,7 @@ def meets(
     All conditions must hold on the same capability. The first stage that leaves fewer than needed
     is the one reported.
     """
-    caps = matter.capabilities
+    caps = matter.noted
     places = matter.plan.found.get(need.slot)
     if not places:
         return (Lack.NOT_ADVERTISED,)
@@ -239,7 +239,7 @@ def _routed(
     matter: Matter,
     locality: float,
 ) -> Route:
-    caps = matter.capabilities
+    caps = matter.noted
     assigned: list[tuple[int, bool]] = []
     accelerators: set[int] = set()
     for one in met:

@@ -4,6 +4,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from wlctl.model.facts import Capability
 from wlctl.model.fleet import NodeView
 from wlctl.model.placement import Constraint, Rejection
 from wlctl.placement.ask import Ask
@@ -18,12 +19,14 @@ class Offer:
 
     Attributes:
         held: What is promised on it, without the instance that is being moved.
+        noted: Those of its capabilities that mean anything to the ask.
         retired: Attested dead, or rekeyed away.
         now_ms: The moment of the decision.
     """
 
     node: NodeView
     held: Held
+    noted: tuple[Capability, ...]
     profile: Profile
     route: Route
     retired: bool

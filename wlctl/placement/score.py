@@ -85,10 +85,11 @@ class Scale:
         """
         ask, node, route = self._ask, offer.node, offer.route
         weights = ask.weights
-        # By identity: the survey keeps profiles and routes alive, so no id is used twice.
-        fixed = self._fixed.get((id(offer.profile), id(route)))
+        # By identity: the survey keeps what was noted and routes alive, so no id is used twice.
+        mine = id(offer.noted), id(route)
+        fixed = self._fixed.get(mine)
         if fixed is None:
-            fixed = self._fixed[id(offer.profile), id(route)] = self._look(offer)
+            fixed = self._fixed[mine] = self._look(offer)
         tier, execution, locality, accel_fit, perf, flags, assigned = fixed
         load = node.load
         if load is None or not 0 <= load < math.inf:
@@ -118,7 +119,7 @@ class Scale:
             accel_fit=ask.weights.accel_fit * _fit(offer, self.best),
             perf=0.0 if measured is None else _perf(ask, measured, self.best),
             flags=("unmeasured",) if wanted and measured is None else (),
-            assigned=claims_of(offer.route, offer.profile.needed),
+            assigned=claims_of(offer.route, offer.noted),
         )
 
 

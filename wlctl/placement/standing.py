@@ -13,12 +13,8 @@ from wlctl.placement.text import count, span, visible
 _ALLOWED = Ruling.ALLOWED  # bound once: reading it off its enum costs ten times as much
 _RETIRED = rejection(Constraint.NODE_RETIRED)
 _CORDONED = rejection(Constraint.LIVENESS, "cordoned")
-_SILENT: Mapping[Liveness, tuple[Rejection, ...]] = MappingProxyType(
-    {
-        state: () if state is Liveness.ALIVE else rejection(Constraint.LIVENESS, state.value)
-        for state in Liveness
-    }
-)
+_ALIVE = Liveness.ALIVE
+_SILENT = {state: rejection(Constraint.LIVENESS, state.value) for state in Liveness}
 NO_VERDICT = "no verdict"
 """Why a node is denied of which the gate was not asked."""
 _NO_FACTS = rejection(Constraint.FACTS_EXPIRED, None)
@@ -31,8 +27,9 @@ def node_retired(_ask: Ask, offer: Offer) -> tuple[Rejection, ...]:
 
 def liveness(_ask: Ask, offer: Offer) -> tuple[Rejection, ...]:
     """Only a node that is alive and not cordoned takes anything."""
-    silent = _SILENT[offer.node.liveness]
-    return silent + _CORDONED if offer.node.cordoned else silent
+    node = offer.node
+    silent = () if node.liveness is _ALIVE else _SILENT[node.liveness]
+    return silent + _CORDONED if node.cordoned else silent
 
 
 def facts_expired(_ask: Ask, offer: Offer) -> tuple[Rejection, ...]:

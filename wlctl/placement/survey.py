@@ -4,6 +4,7 @@ from bisect import bisect_left
 from collections.abc import Iterable
 from typing import NamedTuple
 
+from wlctl.model.facts import Capability
 from wlctl.model.fleet import NodeView, Verdict
 from wlctl.model.ids import NodeName
 from wlctl.model.placement import Candidate, Gated, Rejection
@@ -55,7 +56,7 @@ class Survey:
         self._scale = Scale(ask, NO_BEST)
         self._checks = checks_of(ask)
         self._lens = Lens(ask)
-        self._profiles: dict[int, tuple[Profile, Route]] = {}
+        self._known: dict[int, tuple[tuple[Capability, ...], Profile, Route]] = {}
         self._routes: dict[Matter, Route] = {}
         self._routes_beside: dict[tuple[int, object], Route] = {}
 
@@ -80,15 +81,17 @@ class Survey:
 
     def offer(self, node: NodeView, held: Held, *, retired: bool) -> Offer:
         """Put together what the rules look at."""
-        # By identity: a profile keeps its tuple alive, so no id is used twice.
-        known = self._profiles.get(id(node.capabilities))
+        # By identity: the offers keep every tuple alive, so no id is used twice.
+        known = self._known.get(id(node.capabilities))
         if known is None:
-            profile = self._lens.look(node.capabilities)
-            known = self._profiles[id(node.capabilities)] = profile, self._route(profile.matter)
-        profile, route = known
+            noted = self._lens.note(node.capabilities)
+            profile = self._lens.look(noted)
+            known = noted, profile, self._route(profile.matter)
+            self._known[id(node.capabilities)] = known
+        noted, profile, route = known
         if held.claims:
-            route = self._route_beside(profile, held, route)
-        return Offer(node, held, profile, route, retired, self._now_ms)
+            route = self._route_beside(noted, profile.matter, held, route)
+        return Offer(node, held, noted, profile, route, retired, self._now_ms)
 
     def holding(self, offer: Offer, held: Held) -> Offer:
         """Give `offer` with other holds."""
@@ -160,17 +163,19 @@ class Survey:
             route = self._routes[matter] = find_route(self.ask, matter, _NO_CLAIMS)
         return route
 
-    def _route_beside(self, profile: Profile, held: Held, alone: Route) -> Route:
+    def _route_beside(
+        self, noted: tuple[Capability, ...], matter: Matter, held: Held, alone: Route
+    ) -> Route:
         """Find the route beside instances that claim some of the node's own capabilities."""
         claims = held.claims
-        if not (self.ask.exclusive or profile.matter.exclusive):
+        if not (self.ask.exclusive or matter.exclusive):
             # A shared claim stands in the way only where one of the two sides is exclusive.
             claims = {key: found for key, found in claims.items() if found[0]}
         if not claims:
             return alone
-        key = id(profile), tuple(sorted(claims.items()))
+        key = id(noted), tuple(sorted(claims.items()))
         route = self._routes_beside.get(key)
         if route is None:
-            own = matter_of(profile.matter.plan, profile.needed)
+            own = matter_of(matter.plan, noted)
             route = self._routes_beside[key] = find_route(self.ask, own, claims)
         return route
