@@ -26,7 +26,7 @@ from wlctl.ledger.store import ReadTx, WriteTx
 from wlctl.model.actions import Launched, Secrets
 from wlctl.model.event import Json
 from wlctl.model.ids import DecisionId, InstanceId, is_checked_id
-from wlctl.model.instance import Instance
+from wlctl.model.instance import Desired, Instance
 from wlctl.model.package import ArgsRule
 from wlctl.model.placement import Candidate, Decision
 from wlctl.model.workload import Kind
@@ -241,9 +241,11 @@ def _finish_first(rt: Runtime, instance: Instance) -> None:
             hint=f"type it again when {now.node} can be reached, or `wlctl unload {now.name}`",
         )
     if recover.is_unfinished(now):
+        verb = "unload" if now.desired is Desired.UNLOADED else "start"
         raise Indeterminate(
-            f"{now.name} is to be unloaded from {now.node}, and is not proven gone yet",
-            hint=f"`wlctl unload {now.name}` says why",
+            f"{now.name} on {now.node} is {now.state.value} and is to be {now.desired.value}: "
+            "that could not be done yet",
+            hint=f"`wlctl {verb} {now.name}` says why",
         )
 
 

@@ -16,7 +16,7 @@ from wlctl.ledger.operations import Turn
 from wlctl.ledger.store import ReadTx, WriteTx
 from wlctl.model.actions import PlaceRequest
 from wlctl.model.ids import InstanceId
-from wlctl.model.instance import CLOSED, Desired, Instance
+from wlctl.model.instance import CLOSED, Desired, Instance, State
 from wlctl.package import manifest
 
 PLACING = frozenset({"place", "settle"})
@@ -31,7 +31,8 @@ def is_open(tx: ReadTx, instance: Instance) -> bool:
 def is_unfinished(instance: Instance) -> bool:
     """Answer whether what was asked for last is not done, as far as anybody knows."""
     to_go = instance.desired is Desired.UNLOADED and instance.state not in CLOSED
-    return instance.unsettled or to_go
+    half_restarted = instance.desired is Desired.RUNNING and instance.state is State.STOPPING
+    return instance.unsettled or to_go or half_restarted
 
 
 def recover(rt: Runtime, instance_id: InstanceId) -> Instance:
