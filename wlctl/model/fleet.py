@@ -51,8 +51,7 @@ class Reading:
     @property
     def others_bytes(self) -> int:
         """What others used: never ours, which is counted by what it was promised."""
-        others = self.total_bytes - self.available_bytes - self.ours_bytes
-        return others if others > 0 else 0
+        return max(0, self.total_bytes - self.available_bytes - self.ours_bytes)
 
 
 @dataclass(frozen=True, slots=True)
