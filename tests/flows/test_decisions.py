@@ -24,13 +24,13 @@ def listed(setting: Setting, **only: object) -> list[str]:
 
 @pytest.fixture
 def decided(setting: Setting) -> Setting:
-    """`a` was tried dry and placed on elm, `b` placed on oak, and `c` fitted nowhere."""
+    """`p` was tried dry and placed on elm, `q` placed on oak, and `r` fitted nowhere."""
     setting.add_node("elm")
     setting.add_node("oak", memory_bytes=300 << 20)
-    setting.place(name="a", pin="elm", dry_run=True)
-    setting.place(name="a", pin="elm")
-    setting.place(name="b", pin="oak")
-    setting.place(name="c", pin="oak")
+    setting.place(name="p", pin="elm", dry_run=True)
+    setting.place(name="p", pin="elm")
+    setting.place(name="q", pin="oak")
+    setting.place(name="r", pin="oak")
     return setting
 
 
@@ -52,8 +52,8 @@ def test_the_text_is_the_dry_run_s(setting: Setting, everything: bool) -> None:
 
 
 def test_a_name_means_its_newest_decision_and_all_of_them_on_demand(decided: Setting) -> None:
-    (newest,) = explained(decided, "a")
-    both = explained(decided, "a", everything=True)
+    (newest,) = explained(decided, "p")
+    both = explained(decided, "p", everything=True)
 
     assert not newest.stored.dry_run
     assert [one.stored.dry_run for one in both] == [False, True]
@@ -63,7 +63,7 @@ def test_a_name_means_its_newest_decision_and_all_of_them_on_demand(decided: Set
 def test_the_last_one_is_whatever_it_was_about(decided: Setting) -> None:
     (last,) = explained(decided, last=True)
 
-    assert last.stored.name == "c"
+    assert last.stored.name == "r"
     assert last.stored.node is None
     assert last.document["outcome"] == "unplaceable"
 
@@ -71,10 +71,10 @@ def test_the_last_one_is_whatever_it_was_about(decided: Setting) -> None:
 def test_a_decision_is_found_by_the_beginning_of_its_id_or_a_copy_that_came_of_it(
     decided: Setting,
 ) -> None:
-    (known,) = explained(decided, "b")
+    (known,) = explained(decided, "q")
 
     assert explained(decided, known.stored.id[:16]) == [known]
-    assert explained(decided, decided.instance("b").id) == [known]
+    assert explained(decided, decided.instance("q").id) == [known]
 
 
 def test_copies_of_one_order_have_one_decision(setting: Setting) -> None:
@@ -88,7 +88,7 @@ def test_copies_of_one_order_have_one_decision(setting: Setting) -> None:
     ("word", "how"),
     [
         pytest.param("", {}, id="nothing"),
-        pytest.param("a", {"last": True}, id="a name and the last one"),
+        pytest.param("p", {"last": True}, id="a name and the last one"),
         pytest.param("", {"last": True, "everything": True}, id="all of the last one"),
         pytest.param("", {"everything": True}, id="all of nothing"),
     ],
@@ -102,9 +102,9 @@ def test_what_is_not_there_is_said(setting: Setting, decided: Setting) -> None:
     with pytest.raises(UnknownName, match="no decision zzz"):
         explained(decided, "zzz")
     with decided.runtime() as rt, rt.ledger.write(rt.now_ms(), rt.author) as tx:
-        tx.conn.execute(update(table).where(table.c.name == "c").values(document=None))
+        tx.conn.execute(update(table).where(table.c.name == "r").values(document=None))
     with pytest.raises(UnknownName, match="are not kept any more"):
-        explained(decided, "c")
+        explained(decided, "r")
 
 
 def test_before_the_first_there_is_no_last_one(setting: Setting) -> None:
@@ -133,9 +133,9 @@ def test_decisions_are_listed_oldest_first_and_by_what_they_are(decided: Setting
     with decided.runtime() as rt:
         moment_ms = flow.ls(rt)[2].at_ms
 
-    assert listed(decided) == ["a", "a", "b", "c"]
-    assert listed(decided, node="elm") == ["a", "a"]
-    assert listed(decided, node="oak", workload="web") == ["b"]
+    assert listed(decided) == ["p", "p", "q", "r"]
+    assert listed(decided, node="elm") == ["p", "p"]
+    assert listed(decided, node="oak", workload="web") == ["q"]
     assert listed(decided, workload="other") == []
-    assert listed(decided, since_ms=moment_ms) == ["b", "c"]
-    assert listed(decided, since_ms=moment_ms + 1) == ["c"]
+    assert listed(decided, since_ms=moment_ms) == ["q", "r"]
+    assert listed(decided, since_ms=moment_ms + 1) == ["r"]
