@@ -13,7 +13,7 @@ _wlctl() {
         case $word in
             --) return ;;
             -*) case "$at $word" in
-                *\ --action|*\ --address|*\ --after|*\ --against|*\ --agent|*\ --as|*\ --avoid|*\ --capability|*\ --count|*\ --db|*\ --env|*\ --env-file|*\ --file|*\ --for|*\ --generation|*\ --grace|*\ --host-key|*\ --instance|*\ --key|*\ --kind|*\ --known-hosts|*\ --label|*\ --message|*\ --name|*\ --node|*\ --output|*\ --pin|*\ --plan|*\ --plan-out|*\ --policy|*\ --port|*\ --prefer|*\ --principal|*\ --project|*\ --projects|*\ --reason|*\ --remove-capability|*\ --remove-label|*\ --secret|*\ --sign|*\ --signature|*\ --signer|*\ --since|*\ --snapshot|*\ --tail|*\ --tier|*\ --timeout|*\ --until|*\ --watch|*\ --where|*\ --why|*\ --workload|*\ -l|*\ -m|*\ -o|/node/add\ -f|/place\ --wait) skip=value ;;
+                *\ --action|*\ --address|*\ --after|*\ --against|*\ --agent|*\ --as|*\ --avoid|*\ --capability|*\ --count|*\ --db|*\ --env|*\ --env-file|*\ --file|*\ --for|*\ --generation|*\ --grace|*\ --host-key|*\ --instance|*\ --key|*\ --kind|*\ --known-hosts|*\ --label|*\ --message|*\ --name|*\ --node|*\ --output|*\ --pin|*\ --plan|*\ --plan-out|*\ --policy|*\ --port|*\ --prefer|*\ --principal|*\ --project|*\ --projects|*\ --reason|*\ --remove-capability|*\ --remove-label|*\ --secret|*\ --sign|*\ --signature|*\ --signer|*\ --since|*\ --snapshot|*\ --tail|*\ --tier|*\ --timeout|*\ --until|*\ --wait|*\ --watch|*\ --where|*\ --why|*\ --workload|*\ -l|*\ -m|*\ -o|/node/add\ -f) skip=value ;;
             esac ;;
             *) case "$at/$word" in
                 /init|/signer|/signer/add|/signer/ls|/signer/rm|/signer/import|/signer/export|/policy|/policy/show|/policy/check|/policy/apply|/policy/test|/approve|/approvals|/revoke|/unrevoke|/revocations|/package|/package/init|/package/build|/package/sign|/package/verify|/package/show|/package/ls|/package/fetch|/package/gc|/doctor|/node|/node/add|/node/ls|/node/show|/node/probe|/node/measure|/node/set|/node/cordon|/node/uncordon|/node/rekey|/node/enforce|/node/attest-dead|/node/rm|/place|/decisions|/explain|/ps|/status|/history|/prove|/wait|/logs|/start|/restart|/stop|/unload|/reconcile|/audit|/audit/log|/audit/verify|/audit/checkpoint|/audit/export|/ledger|/ledger/check|/ledger/backup|/ledger/migrate|/ledger/snapshot|/config|/config/show|/help|/completion) at=$at/$word ;;
@@ -35,7 +35,7 @@ _wlctl() {
             *\ --label) files=yes ;;
             *\ --remove-label) files=yes ;;
             *\ --env-file) files=yes ;;
-            /place\ --wait) COMPREPLY=($(compgen -W 'running finished' -- "$current")) ;;
+            *\ --wait) COMPREPLY=($(compgen -W 'running finished' -- "$current")) ;;
             *\ --plan-out) files=yes ;;
             *\ --plan) files=yes ;;
             *\ --snapshot) files=yes ;;
@@ -148,7 +148,7 @@ _wlctl() {
             /restart) commands='' choices='' files=''
                 options='--workload --node -l --label --all --grace --now --dry-run -h --help --db -o --output -m --message --yes --no-color --debug' ;;
             /stop) commands='' choices='' files=''
-                options='--workload --node -l --label --all --grace --now --wait --no-wait --timeout --dry-run -h --help --db -o --output -m --message --yes --no-color --debug' ;;
+                options='--workload --node -l --label --all --grace --now --no-wait --timeout --dry-run -h --help --db -o --output -m --message --yes --no-color --debug' ;;
             /unload) commands='' choices='' files=''
                 options='--workload --node -l --label --all --grace --now --purge --timeout --dry-run -h --help --db -o --output -m --message --yes --no-color --debug' ;;
             /reconcile) commands='' choices='' files=''

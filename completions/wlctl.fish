@@ -13,7 +13,7 @@ function __wlctl_at -d 'Succeed where exactly these commands were typed'
                 return 1
             case '-*'
                 switch "$at $word"
-                    case '* --action' '* --address' '* --after' '* --against' '* --agent' '* --as' '* --avoid' '* --capability' '* --count' '* --db' '* --env' '* --env-file' '* --file' '* --for' '* --generation' '* --grace' '* --host-key' '* --instance' '* --key' '* --kind' '* --known-hosts' '* --label' '* --message' '* --name' '* --node' '* --output' '* --pin' '* --plan' '* --plan-out' '* --policy' '* --port' '* --prefer' '* --principal' '* --project' '* --projects' '* --reason' '* --remove-capability' '* --remove-label' '* --secret' '* --sign' '* --signature' '* --signer' '* --since' '* --snapshot' '* --tail' '* --tier' '* --timeout' '* --until' '* --watch' '* --where' '* --why' '* --workload' '* -l' '* -m' '* -o' '/node/add -f' '/place --wait'
+                    case '* --action' '* --address' '* --after' '* --against' '* --agent' '* --as' '* --avoid' '* --capability' '* --count' '* --db' '* --env' '* --env-file' '* --file' '* --for' '* --generation' '* --grace' '* --host-key' '* --instance' '* --key' '* --kind' '* --known-hosts' '* --label' '* --message' '* --name' '* --node' '* --output' '* --pin' '* --plan' '* --plan-out' '* --policy' '* --port' '* --prefer' '* --principal' '* --project' '* --projects' '* --reason' '* --remove-capability' '* --remove-label' '* --secret' '* --sign' '* --signature' '* --signer' '* --since' '* --snapshot' '* --tail' '* --tier' '* --timeout' '* --until' '* --wait' '* --watch' '* --where' '* --why' '* --workload' '* -l' '* -m' '* -o' '/node/add -f'
                         set skip value
                 end
             case '*'
@@ -585,7 +585,7 @@ complete -c wlctl -n "__wlctl_at /stop" -s l -l label -x -d 'All copies that car
 complete -c wlctl -n "__wlctl_at /stop" -l all -d 'All current copies'
 complete -c wlctl -n "__wlctl_at /stop" -l grace -x -d 'Between stop signal and kill, e.g. 30s; else its own'
 complete -c wlctl -n "__wlctl_at /stop" -l now -d 'Kill at once, as --grace 0s'
-complete -c wlctl -n "__wlctl_at /stop" -l wait -l no-wait -d 'Wait for the proof, or only ask them to end'
+complete -c wlctl -n "__wlctl_at /stop" -l no-wait -d 'Ask them to end, and wait for no proof'
 complete -c wlctl -n "__wlctl_at /stop" -l timeout -x -d 'Wait at most so long for the node\'s answer'
 complete -c wlctl -n "__wlctl_at /stop" -l dry-run -d 'List them; do nothing'
 complete -c wlctl -n "__wlctl_at /stop" -s h -l help -d 'Show this text'

@@ -35,9 +35,9 @@ def stop(
     everything: Everything = False,
     grace: Grace = "",
     now: Now = False,
-    wait: Annotated[
-        bool, typer.Option("--wait/--no-wait", help="Wait for the proof, or only ask them to end.")
-    ] = True,
+    no_wait: Annotated[
+        bool, typer.Option("--no-wait", help="Ask them to end, and wait for no proof.")
+    ] = False,
     timeout: Timeout = "",
     dry_run: DryRun = False,
 ) -> None:
@@ -67,7 +67,7 @@ def stop(
         session,
         chosen,
         lambda one: flow.stop_one(
-            session.runtime, one, grace_ms=grace_ms, wait=wait, within_s=within_s
+            session.runtime, one, grace_ms=grace_ms, wait=not no_wait, within_s=within_s
         ),
     )
 
