@@ -58,8 +58,8 @@ def test_no_option_hides_a_global_one(place: Place) -> None:
     assert not own & taken
 
 
-TWO_WAYS = {"-f", "--wait"}
-"""What other tools call so, too: `logs -f` and `add -f FILE`, `--wait` and `place --wait STATE`."""
+TWO_WAYS = {"-f"}
+"""What other tools call so, too: `logs -f` and `add -f FILE`."""
 
 
 def test_an_option_takes_a_value_everywhere_or_nowhere() -> None:
