@@ -91,7 +91,6 @@ def run(argv: list[str], directory: Path) -> list[str]:
         pytest.param("wlctl node add -f led", {"ledger of ours"}, id="a file, where -f has one"),
         pytest.param("wlctl logs -f --no", {"--no-color"}, id="no value, where -f has none"),
         pytest.param("wlctl node add -f x --ti", {"--tier"}, id="past a value, where -f has one"),
-        pytest.param("wlctl stop --wait --no-c", {"--no-color"}, id="past a flag of that name"),
     ],
 )
 def test_a_shell_offers(
