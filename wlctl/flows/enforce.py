@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from wlctl import signing
 from wlctl.errors import (
     DoorRefused,
+    GateDenied,
     NotEnforceable,
     ShellFailed,
     UsageError,
@@ -70,7 +71,7 @@ def enforce(rt: Runtime, name: str, wish: Wish, *, accept: Callable[[KeyLines], 
     """
     with rt.ledger.read() as tx:
         node = nodes.get(tx, name)
-        wanted = _wanted(tx, node, wish.projects, rt.now_ms())
+        wanted = to_put(tx, node, wish.projects, rt.now_ms())
     gate.require(rt, Action.NODE_ENFORCE, name, node=node)
     holder = _holder(rt, node)
     with rt.administrate(node.address, wish.admin) as session:
@@ -123,9 +124,16 @@ def remove(rt: Runtime, name: str, admin: str, *, accept: Callable[[], None]) ->
 
 
 def is_current(tx: ReadTx, node: Node, now_ms: int) -> bool:
-    """Answer whether what an enforced node goes by is what would be put there now."""
+    """Answer whether what an enforced node goes by is what would be put there now.
+
+    It is not where nobody can say what that would be: the list of what is revoked is unreadable.
+    """
     assert node.enforced is not None, "there is nothing to compare"
-    return node.enforced.sha256 == _wanted(tx, node, None, now_ms).sha256
+    try:
+        now = to_put(tx, node, None, now_ms)
+    except GateDenied:
+        return False
+    return node.enforced.sha256 == now.sha256
 
 
 def _holder(rt: Runtime, node: Node) -> Keyholder:
@@ -139,7 +147,15 @@ def _holder(rt: Runtime, node: Node) -> Keyholder:
     return Keyholder(rt.ledger.installation, login, address.sudo, key)
 
 
-def _wanted(tx: ReadTx, node: Node, projects: Sequence[str] | None, now_ms: int) -> Enforcement:
+def to_put(tx: ReadTx, node: Node, projects: Sequence[str] | None, now_ms: int) -> Enforcement:
+    """Gather what would be put on a node now.
+
+    Args:
+        projects: None for those that it takes already.
+
+    Raises:
+        GateDenied: The list of what is revoked is unreadable.
+    """
     from wlctl.host import doorkeeper
 
     if projects is None:
