@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.host.bench import Bench
+from tests.host.bench import INSTALLATION, Bench
 from tests.host.nodes import LOGINS, PLAIN_USER, SHELLS, SshdNode, sshd_nodes
 from tests.host.systemd import container
 
@@ -42,6 +42,8 @@ def fleet() -> Iterator[Fleet]:
 def bench(request: pytest.FixtureRequest, fleet: Fleet) -> Iterator[Bench]:
     """A session on a node of the kind that the test is marked with; nothing may be left on it."""
     bench = Bench(fleet[request.param])
+    if not (bench.node.state / "node_id").exists():
+        bench.session.facts(INSTALLATION)  # the first, or since a test took all of it away
     try:
         yield bench
         bench.clear()
