@@ -6,6 +6,7 @@ import pytest
 
 from tests.flows.setting import Setting
 from tests.simulation.points import killed_at, moments_of
+from wlctl.flows import attesting
 from wlctl.flows.reconcile import Pass, reconcile
 from wlctl.ledger import chain
 from wlctl.ledger.verify import Verified
@@ -120,6 +121,24 @@ def test_an_ended_copy_is_written_down_once_and_held(running: Setting) -> None:
     assert [(one.act, one.came) for one in found.done] == [(Act.NOTHING, "failed")]
     assert running.instance("web").state is State.FAILED
     assert len(running.holds()) == 1, "only a proof gives that back"
+    assert go_over(running).is_quiet
+
+
+def test_what_was_attested_dead_and_runs_after_all_is_taken_back_with_what_it_holds(
+    running: Setting,
+) -> None:
+    running.world.nodes["elm"].up = False
+    go_over(running)
+    with running.runtime() as rt:
+        attesting.attest_dead(rt, "elm", replaced=False, accept=lambda _what: None)
+    assert running.holds() == ()
+    running.world.heal()
+
+    found = go_over(running)
+
+    assert acts(found) == [("web", Act.ADOPT, "running")]
+    assert [held.name for held in running.holds()] == ["web"]
+    assert running.instance("web").state is State.RUNNING
     assert go_over(running).is_quiet
 
 

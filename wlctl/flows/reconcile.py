@@ -296,6 +296,7 @@ def _adopt(rt: Runtime, instance: Instance, act: Act) -> Done:
         now = instances.get(tx, instance.id)
         if now.state is State.LOST:
             walk_to(tx, now, State.RUNNING, "its node answers again, and has it")
+            instances.hold_as_before(tx, now.id)
     return Done(instance.name, instance.node, act, State.RUNNING.value)
 
 

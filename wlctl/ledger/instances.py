@@ -155,6 +155,16 @@ def hold_again(tx: WriteTx, instance_id: InstanceId, claims: Sequence[Claim]) ->
     )
 
 
+def hold_as_before(tx: WriteTx, instance_id: InstanceId) -> None:
+    """Let the instance hold again what it held, whoever has it by now: it was there all along."""
+    given_back = reservations.c.released_at_ms.is_not(None)
+    tx.conn.execute(
+        update(reservations)
+        .where(reservations.c.instance_id == instance_id, given_back)
+        .values(reserved_at_ms=tx.now_ms, released_at_ms=None)
+    )
+
+
 def change(tx: WriteTx, instance_id: InstanceId, **columns: object) -> None:
     """Set columns of one instance."""
     tx.conn.execute(update(instances).where(instances.c.id == instance_id).values(**columns))

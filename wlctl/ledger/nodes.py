@@ -249,21 +249,8 @@ def record_contact(tx: WriteTx, name: NodeName, facts: Facts) -> Facts:
     """Record a probe that answered; the node is alive. Return the facts with their number."""
     before = get(tx, name)
     numbered = replace(facts, seq=(before.facts.seq if before.facts else 0) + 1)
-    tx.conn.execute(
-        update(nodes_table)
-        .where(nodes_table.c.name == name)
-        .values(
-            liveness=Liveness.ALIVE.value,
-            failed_contacts=0,
-            failure="",
-            attested_dead_at_ms=None,
-            boot_id=facts.boot_id,
-            seen_at_ms=facts.probed_at_ms,
-        )
-    )
+    record_look(tx, name, facts.boot_id, facts.probed_at_ms)
     _put_facts(tx, name, numbered)
-    if before.liveness is not Liveness.ALIVE:
-        _chain_liveness(tx, before, Liveness.ALIVE, _answered(before, facts.boot_id))
     return numbered
 
 
