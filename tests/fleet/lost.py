@@ -10,8 +10,11 @@ from wlctl.flows.ending import End
 ANSWER_BYTES = 300
 """So many bytes before its end, a place's connection has brought a part of the answer."""
 
-REQUEST_BYTES = 200
-"""So many bytes before its end, it has taken a part of what is asked, after all of the text."""
+REQUEST_BYTES = 120
+"""A request is longer than this; what is sent after it, to say that it was heard, is shorter."""
+
+SHORT_BYTES = 50
+"""So much is missing of a request that did not arrive whole."""
 
 Act = Callable[[Fleet], object]
 
@@ -51,15 +54,16 @@ def _measured(fleet: Fleet) -> dict[str, Cut]:
             ends = recorded(fleet, Fleet.place)
             end_all(fleet, "uncut")
             found.append(ends)
-        answer, request = found[0][Way.ANSWER][-1], found[0][Way.REQUEST][-1]
+        answer = found[0][Way.ANSWER][-1]
+        request = min(request_end(ends[Way.REQUEST]) for ends in found)
         fleet.cuts["answer"] = Cut(Way.ANSWER, answer - ANSWER_BYTES)
-        fleet.cuts["request"] = Cut(Way.REQUEST, request - REQUEST_BYTES)
-        fleet.cuts["begun"] = Cut(Way.REQUEST, min(_requested(ends[Way.REQUEST]) for ends in found))
+        fleet.cuts["request"] = Cut(Way.REQUEST, request - SHORT_BYTES)
+        fleet.cuts["begun"] = Cut(Way.REQUEST, request)
     return fleet.cuts
 
 
-def _requested(ends: list[int]) -> int:
-    """Find the end of the request; what is sent after it says that its answer was heard."""
+def request_end(ends: list[int]) -> int:
+    """Find the end of the last request on a connection."""
     return max(end for at, end in pairwise(ends) if end - at > REQUEST_BYTES)
 
 

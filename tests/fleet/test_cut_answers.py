@@ -10,10 +10,12 @@ import pytest
 from tests.fleet.field import ELM, Fleet
 from tests.fleet.lost import (
     ANSWER_BYTES,
+    SHORT_BYTES,
     after_the_request,
     before_the_request,
     end_all,
     recorded,
+    request_end,
     with_the_request,
 )
 from tests.fleet.proxy import Cut, Way
@@ -160,7 +162,8 @@ def test_a_copy_nobody_ever_heard_of_whose_ending_is_lost_too_is_brought_to_an_e
 ) -> None:
     lost = after_the_request(fleet)
     fleet.place()
-    end = recorded(fleet, ENDINGS[verb])[way][-1] - (ANSWER_BYTES if way is Way.ANSWER else 100)
+    ends = recorded(fleet, ENDINGS[verb])[way]
+    end = ends[-1] - ANSWER_BYTES if way is Way.ANSWER else request_end(ends) - SHORT_BYTES
     end_all(fleet, "uncut")
     fleet.ready()
     fleet.proxy.plan({1: replace(lost, stays=True)})

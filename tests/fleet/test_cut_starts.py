@@ -5,7 +5,7 @@ from collections.abc import Callable
 import pytest
 
 from tests.fleet.field import ELM, Fleet
-from tests.fleet.lost import end_all, recorded
+from tests.fleet.lost import ANSWER_BYTES, end_all, recorded
 from tests.fleet.proxy import Cut, Way
 from tests.fleet.sample import TIMEOUT_S
 from tests.fleet.test_cut_answers import BOTH_WAYS, case, places_to_cut
@@ -90,7 +90,7 @@ def test_a_start_whose_answer_was_lost_is_adopted_and_not_begun_anew(fleet: Flee
     end_all(fleet, "uncut")
     fleet.ready()
     stopped(fleet)
-    fleet.proxy.plan({1: Cut(Way.ANSWER, ends[-1] - 100)})
+    fleet.proxy.plan({1: Cut(Way.ANSWER, ends[-1] - ANSWER_BYTES)})
 
     lost = start(fleet)
     assert lost.begin is Begin.INDETERMINATE

@@ -123,14 +123,14 @@ class Story:
 STORIES = {
     "a place on the first candidate": Story(PLACE, nothing, place_again),
     "a place that the first candidate refuses": Story(
-        PLACE, elm_refuses, place_again, elm_allows, always=False, cases=4
+        PLACE, elm_refuses, place_again, elm_allows, always=False, cases=3
     ),
     "a place whose first candidate is down": Story(
         PLACE, elm_is_down, place_again, elm_is_up, always=False
     ),
-    "a place whose answer is lost": Story(PLACE, answer_lost, place_again, always=False, cases=4),
+    "a place whose answer is lost": Story(PLACE, answer_lost, place_again, always=False, cases=3),
     "a place that settles an older one": Story(
-        PLACE, unsettled, place_again, always=False, cases=4
+        PLACE, unsettled, place_again, always=False, cases=3
     ),
     "a place that is unloaded then": Story(PLACE, nothing, unload, always=False),
     "a stop": Story(("stop", "web"), placed, stop_again),
