@@ -111,6 +111,21 @@ def test_after_a_reboot_what_shall_run_is_started_there_again(running: Setting) 
     assert go_over(running).is_quiet
 
 
+def test_a_reboot_a_while_ago_is_proof_too_however_often_the_node_was_looked_at_since(
+    running: Setting,
+) -> None:
+    for _ in range(120):
+        next(running.clock)
+    node = running.world.nodes["elm"]
+    node.reboot()
+    node.uptime_ms = 60_000
+    go_over(running, dry_run=True)
+
+    assert acts(go_over(running)) == [("web", Act.START_AGAIN, "done")]
+    assert running.instance("web").generation == 2
+    assert go_over(running).is_quiet
+
+
 def test_an_ended_copy_is_written_down_once_and_held(running: Setting) -> None:
     node, iid = running.world.nodes["elm"], running.instance("web").id
     node.alive.pop(iid)

@@ -11,6 +11,7 @@ from wlctl.lifecycle.machine import LIVE, IllegalTransition, walk
 from wlctl.lifecycle.seen import Seen, current_of
 from wlctl.model.actions import GenerationStatus, InstanceStatus
 from wlctl.model.event import Json
+from wlctl.model.generation import Liveliness
 from wlctl.model.instance import Instance, State
 
 __all__ = ["changes", "current_of", "mirror", "state_seen"]
@@ -48,7 +49,9 @@ def mirror(
         assert not isinstance(way, IllegalTransition), way
         evidence = None if found.run is None else _evidence(found.run)
         instances.advance(tx, instance, way, found.reason, evidence)
-    columns: dict[str, object] = {"seen_at_ms": tx.now_ms, "health": _health(found)}
+    columns: dict[str, object] = {"health": _health(found)}
+    if not _is_of_another_boot(found):
+        columns["seen_at_ms"] = tx.now_ms
     if _is_late(instance, found):
         columns["unsettled"] = False
         if found.run is not None and found.run.launch is not None:
@@ -60,6 +63,15 @@ def mirror(
 def _is_late(instance: Instance, found: Seen) -> bool:
     """Answer whether a launch is seen here whose answer was lost."""
     return instance.unsettled and found.is_alive and found.state in LIVE
+
+
+def _is_of_another_boot(found: Seen) -> bool:
+    """Answer whether the node was started anew since the run was launched.
+
+    Such a look is no word from under the run's boot: that boot's end is proven by another one that
+    began after the last such word.
+    """
+    return found.run is not None and found.run.leader is Liveliness.UNKNOWN
 
 
 def _health(found: Seen) -> str:
