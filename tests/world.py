@@ -39,6 +39,7 @@ from wlctl.model.facts import Capability, Provenance
 from wlctl.model.generation import CgroupEnd, Containment, Liveliness, Readings
 from wlctl.model.ids import InstallationId, InstanceId
 from wlctl.model.node import Address
+from wlctl.model.upkeep import LeaseRequest
 
 Hook = Callable[[str, str], None]
 """Called with the step and `before` or `after`; what it raises happens there."""
@@ -62,6 +63,7 @@ class FakeNode:
         ended: Runs that an ending has read as gone.
         exits: Runs whose leader ended by itself, to its status; None where that is not known.
         health: What the supervisor said last of an instance.
+        leases: What was launched with a lease, to the uptime at which it runs out.
         departed: What was unloaded there on purpose, to the number of the operation that did it.
         wanted: Of an instance: running or stopped.
         output: What the newest run of an instance has printed.
@@ -97,6 +99,7 @@ class FakeNode:
     exits: dict[tuple[InstanceId, int], int | None] = field(default_factory=dict)
     health: dict[InstanceId, str] = field(default_factory=dict)
     departed: dict[InstanceId, int] = field(default_factory=dict)
+    leases: dict[InstanceId, int] = field(default_factory=dict)
     wanted: dict[InstanceId, str] = field(default_factory=dict)
     output: dict[InstanceId, str] = field(default_factory=dict)
 
@@ -319,6 +322,7 @@ class FakeSession:
         node.staged.add(request.instance)
         if request.start:
             node.launch(request.instance, request.generation, request.fence)
+            self._arm(request.instance, request.lease_until_ms)
         return self._launched(request, already=False)
 
     def _launched(self, request: PlaceRequest, *, already: bool) -> Placed | Launched:
@@ -346,7 +350,13 @@ class FakeSession:
             return Refused(RefusalCode.BUSY, "a generation is not proven gone")
         node.number[instance] = request.number
         node.launch(instance, request.generation, request.fence)
+        self._arm(instance, request.lease_until_ms)
         return node.launch_record(instance)
+
+    def _arm(self, instance: InstanceId, until_ms: int) -> None:
+        self.node.leases.pop(instance, None)
+        if until_ms:
+            self.node.leases[instance] = until_ms
 
     def status(self, _installation: InstallationId) -> NodeStatus | Refused:
         self.hook("status", "before")
@@ -358,6 +368,16 @@ class FakeSession:
             instances=tuple(node.instance_status(one) for one in sorted(node.staged)),
             departed=dict(node.departed),
         )
+
+    def renew_lease(self, request: LeaseRequest) -> int | Refused:
+        self.hook("lease", "before")
+        until = self.node.leases.get(request.instance)
+        if until is None:
+            return Refused(RefusalCode.NO_LEASE, "it has no lease")
+        if request.boot_id != self.node.boot_id:
+            return Refused(RefusalCode.CLOCK, "the node was started anew")
+        self.node.leases[request.instance] = max(until, request.until_ms)
+        return self.node.leases[request.instance]
 
     def prove(self, _installation: InstallationId, instance: InstanceId) -> Read | Refused:
         self.hook("prove", "before")

@@ -7,6 +7,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -352,3 +353,17 @@ def test_reconcile_carries_out_a_stop_whose_node_was_away(fleet: Fleet) -> None:
     done = fleet.said("reconcile")["done"]
     assert [(one["act"], one["came"]) for one in done] == [("stop", "done")]
     assert node.commands() == {}
+
+
+def test_reconcile_renews_a_lease_on_its_node(fleet: Fleet) -> None:
+    package = fleet.package("leased", SLEEP)
+    fleet.said("place", package, "--pin", "oak", "--lease", "3m")
+    run = Path(f"/proc/{fleet.nodes['oak'].pids()[0]}/root/run/wlctl")
+    (lease,) = run.glob("*/lease")
+    before = lease.read_text(encoding="ascii").split()
+
+    fleet.said("reconcile")
+
+    after = lease.read_text(encoding="ascii").split()
+    assert len(after) == len(before)
+    assert max(map(int, filter(str.isdigit, after))) > max(map(int, filter(str.isdigit, before)))

@@ -84,6 +84,13 @@ def place(
             help="Take the package's secret NAME from that entry of your [secrets]; repeat.",
         ),
     ] = None,
+    lease: Annotated[
+        str,
+        typer.Option(
+            metavar="TIME",
+            help="Its node ends it when `reconcile` has not renewed it for so long; else its own.",
+        ),
+    ] = "",
     key: Annotated[
         str,
         typer.Option(help="Spent by the first order with it: a repeated command places once."),
@@ -165,6 +172,7 @@ def place(
         env=environment(env or (), env_file),
         args=tuple(args or ()),
         secrets=tuple(map(_entry, secret or ())),
+        lease_ms=round(duration_s(lease) * 1000) if lease else None,
         key=key,
         to_finish=until is Until.FINISHED and not detach,
         plan=None if plan_file is None else plan.read(plan_file),

@@ -89,6 +89,9 @@ class Settings:
     facts_ttl_s: float = _setting(
         values.seconds(1, 86400), 900.0, "how long facts of a node may be decided from"
     )
+    reconcile_interval_s: float = _setting(
+        values.seconds(1, 86400), 60.0, "how often `reconcile` runs; no lease may be shorter than 3"
+    )
     connect_timeout_s: float = _setting(
         values.seconds(0.1, 600), 10.0, "how long a node may take to accept a connection"
     )

@@ -37,6 +37,7 @@ class Order:
         env: Added to the sheet's environment; only names that the package allows.
         args: Added to the command, where the package allows it.
         secrets: The package's name of each to the entry of the settings, where they differ.
+        lease_ms: Time to live of the dead-man lease; None for the package's own.
         key: Spent by the first order that is carried out with it; empty for none.
         plan: What `--plan-out` wrote: the decision must come out the same; None for any.
         to_finish: It will be waited for to its end, so it must be one that ends by itself.
@@ -58,6 +59,7 @@ class Order:
     env: tuple[tuple[str, str], ...] = ()
     args: tuple[str, ...] = ()
     secrets: tuple[tuple[str, str], ...] = ()
+    lease_ms: int | None = None
     key: str = ""
     plan: Plan | None = None
     to_finish: bool = False
@@ -180,6 +182,7 @@ def options_of(order: Order) -> dict[str, Json]:
         "env": dict(order.env),
         "args": list(order.args),
         "secrets": dict(order.secrets),
+        "lease_ms": order.lease_ms,
     }
 
 

@@ -245,8 +245,7 @@ def _send(rt: Runtime, intent: Intent, go_on: Callable[[], bool]) -> Placed | La
             if isinstance(taken, Refused):
                 return taken
         _check_ours(rt, intent, go_on)
-        deadline_ms = offered.uptime_ms + REQUEST_VALID_MS
-        return session.place(request_for(rt, intent, deadline_ms=deadline_ms))
+        return session.place(request_for(rt, intent, uptime_ms=offered.uptime_ms))
 
 
 def _check_ours(rt: Runtime, intent: Intent, go_on: Callable[[], bool]) -> None:
@@ -296,7 +295,7 @@ def _was_silent(tried: _Tried) -> bool:
 
 def _settled(rt: Runtime, intent: Intent, tried: _Tried, turn: Turn) -> tuple[_Tried, Instance]:
     """Ask the node what became of an attempt whose answer was lost."""
-    again = request_for(rt, intent, deadline_ms=0)
+    again = request_for(rt, intent, uptime_ms=0)
     lost = Lost(tried.attempt, intent.node, intent.instance.created_at_ms, again)
     settled = settling.settle(rt, lost, turn)
     return _Tried(settled.attempt, settled.answer), settled.instance

@@ -112,12 +112,18 @@ def intend(rt: Runtime, tx: WriteTx, wanted: Wanted, candidate: Candidate, turn:
     )
 
 
-def request_for(rt: Runtime, intent: Intent, *, deadline_ms: int) -> actions.PlaceRequest:
+def lease_until_ms(lease_ms: int | None, uptime_ms: int) -> int:
+    """Say until when a run may go on without a renewal, on its node's uptime; 0 for ever."""
+    return uptime_ms + lease_ms if lease_ms else 0
+
+
+def request_for(rt: Runtime, intent: Intent, *, uptime_ms: int) -> actions.PlaceRequest:
     """Put an intent into the words of its node.
 
     Args:
-        deadline_ms: On the node's uptime.
+        uptime_ms: Of the node, read on this connection: deadline and lease are counted from it.
     """
+    own_lease_ms = intent.wanted.admitted.workload.lifecycle.lease_ms
     instance, order = intent.instance, intent.wanted.order
     return actions.PlaceRequest(
         installation=rt.ledger.installation,
@@ -130,7 +136,8 @@ def request_for(rt: Runtime, intent: Intent, *, deadline_ms: int) -> actions.Pla
         fence=intent.fence,
         package=intent.wanted.admitted.package_id,
         sheet=intent.wanted.admitted.variant(instance.variant).sheet,
-        deadline_ms=deadline_ms,
+        deadline_ms=uptime_ms + REQUEST_VALID_MS,
+        lease_until_ms=lease_until_ms(order.lease_ms or own_lease_ms, uptime_ms),
         env=order.env,
         args=order.args,
         start=order.start,

@@ -135,6 +135,7 @@ def place(rt: Runtime, order: Order, *, go_on: Callable[[], bool] = always) -> R
     if order.refresh:
         fleet.refresh(rt)  # slow: SSH to every stale node, so no lock is held
     ask = _Ask(order, admitted, name, names_of(order, name), _secrets(rt, order, admitted))
+    _check_lease(rt, order, admitted)
     has_health = admitted.workload.health is not None
     report = _place(rt, ask, go_on)
     return replace(report, is_stale=admitted.is_stale, has_health=has_health)
@@ -171,6 +172,21 @@ def _check(order: Order, admitted: Admitted, name: str) -> None:
                 f"{admitted.spec.name} does not let an order set {variable}",
                 hint="its package allows " + (", ".join(run.env_allow) or "none (env_allow)"),
             )
+
+
+def _check_lease(rt: Runtime, order: Order, admitted: Admitted) -> None:
+    """Refuse a lease that would run out before it could be renewed.
+
+    Raises:
+        UsageError: It is shorter than three passes of `reconcile`.
+    """
+    lease_ms = order.lease_ms or admitted.workload.lifecycle.lease_ms
+    least_ms = round(3000 * rt.settings.reconcile_interval_s)
+    if lease_ms is not None and lease_ms < least_ms:
+        raise UsageError(
+            f"a lease of {lease_ms / 1000:g} s would run out between two passes of reconcile",
+            hint=f"at least three of them: {least_ms / 1000:g} s (reconcile_interval_s)",
+        )
 
 
 def _secrets(rt: Runtime, order: Order, admitted: Admitted) -> Secrets:

@@ -6,15 +6,16 @@ nothing, and it never waits long for somebody who is at work on a copy.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from functools import partial
 from types import MappingProxyType
+from typing import TYPE_CHECKING
 
-from wlctl.errors import Busy, Overtaken, WlctlError
-from wlctl.flows import ending, fanout, looking, recover, starting
+from wlctl.errors import Busy, Indeterminate, Overtaken, WlctlError
+from wlctl.flows import ending, fanout, looking, recover, staged, starting
 from wlctl.flows import nodes as fleet
-from wlctl.flows.intents import walk_to
+from wlctl.flows.intents import lease_until_ms, walk_to
 from wlctl.flows.looking import Look
 from wlctl.flows.mirror import changes, mirror
 from wlctl.flows.runtime import Runtime
@@ -23,11 +24,16 @@ from wlctl.ledger import generations, instances, nodes
 from wlctl.ledger.generations import Generation
 from wlctl.ledger.store import ReadTx
 from wlctl.lifecycle import seen as judging
+from wlctl.lifecycle.machine import LIVE
 from wlctl.lifecycle.table import Act, Case, Listing, decide
 from wlctl.model.ids import NodeName
 from wlctl.model.instance import Desired, Instance, State
 from wlctl.model.node import Liveness, Node
+from wlctl.model.upkeep import LeaseRequest
 from wlctl.model.workload import Kind
+
+if TYPE_CHECKING:
+    from wlctl.host.node import NodeSession
 
 SCOPE = "reconcile"
 """Only one pass at a time goes over a ledger."""
@@ -131,12 +137,38 @@ def _look_at(rt: Runtime, node: Node, *, dry_run: bool) -> Look | WlctlError:
     try:
         with rt.connect(node.address) as session:
             found = looking.look(rt, session, node)
+            if not dry_run:
+                _renew(rt, session, node, found)
             bare = [one.instance for one in found.status.instances if one.unsupervised]
             if bare and not dry_run:
                 session.supervise(rt.ledger.installation, bare)
             return found
     except WlctlError as failure:
         return failure
+
+
+def _renew(rt: Runtime, session: "NodeSession", node: Node, look: Look) -> None:
+    """Let what has a lease run on for its whole time from this very reading.
+
+    A renewal that is refused, or whose answer is lost, changes nothing here: the node ends the copy
+    when its time is over, and the next look says so.
+    """
+    with rt.ledger.read() as tx:
+        here = [one for one in instances.current(tx) if one.node == node.name]
+        leased = [(one, staged.lease_of(tx, one)) for one in here if one.state in LIVE]
+    for instance, lease_ms in leased:
+        if lease_ms is None or look.of(instance.id) is None:
+            continue
+        until_ms = lease_until_ms(lease_ms, look.status.uptime_ms)
+        request = LeaseRequest(
+            rt.ledger.installation,
+            instance.id,
+            instance.generation,
+            look.status.boot_id,
+            until_ms,
+        )
+        with suppress(Indeterminate):
+            session.renew_lease(request)
 
 
 def _record(

@@ -32,6 +32,7 @@ class Staged:
         files: What its node must have to run its variant, the launch sheet first.
         health: How it is asked for; None where nothing is.
         grace_ms: Between stop signal and kill.
+        lease_ms: Time to live of the dead-man lease; None for none.
         secrets: The package's name of each to the entry of the settings, where they differ.
     """
 
@@ -40,6 +41,7 @@ class Staged:
     files: tuple[PackageFile, ...]
     health: Health | None
     grace_ms: int
+    lease_ms: int | None
     secrets: Mapping[str, str]
     fault: WlctlError | None = None
 
@@ -67,6 +69,7 @@ def read(tx: ReadTx, instance: Instance, now_ms: int | None = None) -> Staged:
         files=(manifest.sheet_of(stated, variant), *manifest.files_of(stated, variant)),
         health=stated.workload.health,
         grace_ms=stated.workload.lifecycle.stop_grace_ms,
+        lease_ms=cast("int | None", options.get("lease_ms")) or stated.workload.lifecycle.lease_ms,
         secrets=cast("Mapping[str, str]", options.get("secrets", {})),
         fault=fault,
     )
@@ -83,6 +86,15 @@ def _vouched(
     except WlctlError as failure:
         return (), failure
     return tuple(signer.fingerprint for signer in verified.signers), None
+
+
+def lease_of(tx: ReadTx, instance: Instance) -> int | None:
+    """Read the time to live of its lease, in milliseconds; None where it has none."""
+    own = cast("int | None", instances.options_of(tx, instance.id).get("lease_ms"))
+    if own is not None:
+        return own
+    stated = manifest.read(packages.get(tx, instance.package_id).manifest.encode())
+    return stated.workload.lifecycle.lease_ms
 
 
 def _conditions(tx: ReadTx, options: Mapping[str, Json]) -> tuple[Requirement, ...]:

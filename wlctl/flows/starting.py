@@ -19,7 +19,7 @@ from wlctl.errors import (
     WlctlError,
 )
 from wlctl.flows import looking, operating, secrets
-from wlctl.flows.intents import REQUEST_VALID_MS, check_ours, walk_to
+from wlctl.flows.intents import REQUEST_VALID_MS, check_ours, lease_until_ms, walk_to
 from wlctl.flows.looking import Look
 from wlctl.flows.mirror import changes, mirror
 from wlctl.flows.nodes import check_identity, check_placed_there
@@ -265,6 +265,7 @@ def _send(rt: Runtime, wish: Wish, session: "NodeSession") -> Launched | Refused
             fence=wish.fence,
             package=wish.instance.package_id,
             deadline_ms=offered.uptime_ms + REQUEST_VALID_MS,
+            lease_until_ms=lease_until_ms(wish.staged.lease_ms, offered.uptime_ms),
             secrets=given,
         )
     )
