@@ -9,7 +9,7 @@ from wlctl.flows.place import Report
 from wlctl.flows.waiting import Awaited, Came
 from wlctl.ledger.attempts import Attempt, Outcome
 from wlctl.model.event import Json
-from wlctl.model.instance import Instance
+from wlctl.model.instance import Instance, State
 from wlctl.placement.explain import explain, summary, why_not
 from wlctl.placement.shapes import Document
 
@@ -26,7 +26,8 @@ def exit_code(report: Report, waits: Waits) -> ExitCode:
     if not report.placeable:
         return ExitCode.CANNOT_PLACE
     codes = [_code_of(copy, waits.get(copy.name)) for copy in report.copies]
-    codes += [ExitCode.DONE] * len(report.standing)
+    failed = [one.state is State.FAILED and not report.dry_run for one in report.standing]
+    codes += [ExitCode.FAILED if one else ExitCode.DONE for one in failed]
     worst = {code for code in codes if code is not ExitCode.DONE}
     if not worst:
         return ExitCode.DONE
@@ -65,7 +66,7 @@ def document(report: Report, waits: Waits) -> dict[str, Json]:
         "state": instance.state.value if instance else None,
         "attempts": [_attempt(one) for copy in report.copies for one in copy.attempts],
         "copies": [_copy(copy, waits.get(copy.name)) for copy in report.copies],
-        "standing": [one.name for one in report.standing],
+        "standing": [{"name": one.name, "state": one.state.value} for one in report.standing],
         "unenforced": list(report.launched.unenforced) if report.launched else [],
         "explanation": cast("Mapping[str, Json] | None", report.document),
     }
@@ -132,7 +133,7 @@ def lines(report: Report, waits: Waits, *, why: Sequence[str], everything: bool)
         if one.unsettled:
             yield f"{one.name} is unsettled on {one.node}: that is finished before anything else"
         else:
-            yield f"{one.name} is placed already, on {one.node}: nothing to do"
+            yield f"{one.name} is placed already, on {one.node}{_as_it_is(one)}: nothing to do"
     if report.document is None:
         return
     yield from _explanation(report, report.document, why=why, everything=everything)
@@ -143,6 +144,13 @@ def lines(report: Report, waits: Waits, *, why: Sequence[str], everything: bool)
         yield from _told(copy, awaited.instance if awaited is not None else copy.instance)
         if awaited is not None:
             yield from _waited(copy.name, awaited)
+
+
+def _as_it_is(one: Instance) -> str:
+    """Say of what does not run that it does not, and what starts it."""
+    if one.state in (State.STOPPED, State.FAILED):
+        return f", and is {one.state.value} (`wlctl start {one.name}`)"
+    return ", and has finished" if one.state is State.FINISHED else ""
 
 
 def _explanation(
