@@ -7,38 +7,19 @@ _DIRECTORY = Path(__file__).parent / "actions"
 
 _INSTANCE = ("state", "way", "tools", "process", "sheet", "fence", "spec", "end")
 
+_LAUNCH = (
+    *_INSTANCE,
+    *("signed", "revoked", "user", "health", "supervisor", "leases", "cgroups", "secrets"),
+    "launch",
+)
+
 _PARTS: dict[str, tuple[str, ...]] = {
     "facts": ("state", "way", "tools", "ask", "runtimes", "hardware", "storage", "macos", "facts"),
     "offer": ("state", "offer"),
     "receive": ("state", "receive"),
     "fetch": ("state", "fetch"),
-    "place": (
-        *_INSTANCE,
-        "signed",
-        "revoked",
-        "user",
-        "health",
-        "supervisor",
-        "leases",
-        "cgroups",
-        "secrets",
-        "launch",
-        "release",
-        "place",
-    ),
-    "start": (
-        *_INSTANCE,
-        "signed",
-        "revoked",
-        "user",
-        "health",
-        "supervisor",
-        "leases",
-        "cgroups",
-        "secrets",
-        "launch",
-        "start",
-    ),
+    "place": (*_LAUNCH, "release", "place"),
+    "start": (*_LAUNCH, "start"),
     "stop": (*_INSTANCE, "release", "stop"),
     "prove": (*_INSTANCE, "prove"),
     "settle": (*_INSTANCE, "release", "settle"),
