@@ -60,7 +60,7 @@ class Fleet:
         for name in names:
             assert self.run("unload", "--now", name).returncode == 0
         for name, node in self.nodes.items():
-            assert node.commands() == {}, name
+            node.await_quiet()
             assert node.instances() == [], name
 
 
@@ -165,7 +165,7 @@ def test_a_node_without_room_for_a_file_refuses_and_holds_nothing(fleet: Fleet) 
         assert attempts(told)[0][:2] == ("small", "refused")
         assert told["node"] in NAMES
         assert small.instances() == []
-        assert small.commands() == {}
+        small.await_quiet()
         fleet.said("node", "rm", "small", "--yes")
 
 
@@ -203,7 +203,7 @@ def test_what_did_not_come_up_is_removed_where_that_was_asked_for(fleet: Fleet) 
         mark.unlink()
 
     assert fleet.said("ps")["items"] == []
-    assert fleet.nodes["yew"].commands() == {}
+    fleet.nodes["yew"].await_quiet()
 
 
 def healthy_package(fleet: Fleet, name: str) -> str:
@@ -352,7 +352,7 @@ def test_reconcile_carries_out_a_stop_whose_node_was_away(fleet: Fleet) -> None:
     assert list(silent["silent"]) == ["yew"]
     done = fleet.said("reconcile")["done"]
     assert [(one["act"], one["came"]) for one in done] == [("stop", "done")]
-    assert node.commands() == {}
+    node.await_quiet()
 
 
 def test_reconcile_renews_a_lease_on_its_node(fleet: Fleet) -> None:

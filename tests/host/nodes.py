@@ -228,6 +228,13 @@ class SshdNode:
                     found[pid] = text
         return found
 
+    def await_quiet(self) -> None:
+        """Wait until nothing runs on it: an action's shell exits just after it has answered."""
+        ends_at_s = time.monotonic() + DEADLINE_S
+        while self.commands():
+            assert time.monotonic() < ends_at_s, self.commands()
+            time.sleep(0.01)
+
     def instances(self) -> list[str]:
         """The directories of instances that are in its state directory."""
         return sorted(str(path) for path in self.state.glob("*/instances/*"))
