@@ -31,13 +31,11 @@ class Fleets:
         self._stack.close()
 
 
-@pytest.fixture(scope="session", autouse=True)
-def _ssh_alone() -> Iterator[None]:
+@pytest.fixture(autouse=True)
+def _ssh_alone(monkeypatch: pytest.MonkeyPatch) -> None:
     """No configuration of ssh, and no agent, of whoever runs the tests."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(runtime, "ssh_configs", lambda: ())
-        patch.delenv("SSH_AUTH_SOCK", raising=False)
-        yield
+    monkeypatch.setattr(runtime, "ssh_configs", lambda: ())
+    monkeypatch.delenv("SSH_AUTH_SOCK", raising=False)
 
 
 @pytest.fixture(scope="session")

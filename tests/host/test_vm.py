@@ -175,7 +175,7 @@ def test_an_operator_is_told_of_controllers_a_wrong_clock_and_want_of_memory(
     assert all(name in cgroup for name in ("cpu", "io", "memory", "pids"))
     assert "limits are not enforced" not in shown
 
-    placed = run(operated, "place", "greedy")
+    placed = run(operated, "place", "greedy", "--wait", "finished", "--timeout", "2m")
     assert (placed.returncode, "it ran out of memory" in placed.stdout) == (1, True)
     ended = ok(run(operated, "unload", "greedy"))
     assert "g1 proven" in ended
