@@ -11,7 +11,7 @@ from wlctl.errors import ExitCode
 
 SENTINEL = "sentinel-4a6f7c1d"
 
-LAUNCH = b"\0env\0-i\0"
+LAUNCH = b"env\0-i\0"
 """What a node starts a run with: values of `--env`, which are no secrets, are in its argv until the
 workload's own program takes its place; those of secrets are files and never are."""
 
