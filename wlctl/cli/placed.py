@@ -28,14 +28,13 @@ def exit_code(report: Report, waits: Waits) -> ExitCode:
     codes = [_code_of(copy, waits.get(copy.name)) for copy in report.copies]
     failed = [one.state is State.FAILED and not report.dry_run for one in report.standing]
     codes += [ExitCode.FAILED if one else ExitCode.DONE for one in failed]
-    worst = {code for code in codes if code is not ExitCode.DONE}
-    if not worst:
-        return ExitCode.DONE
-    if ExitCode.INDETERMINATE in worst:
+    different = set(codes)
+    if ExitCode.INDETERMINATE in different:
         return ExitCode.INDETERMINATE
-    if ExitCode.DONE in codes or len(worst) > 1:
-        return ExitCode.PARTIAL if len(codes) > 1 else worst.pop()
-    return worst.pop()
+    if len(different) <= 1:
+        return next(iter(different), ExitCode.DONE)
+    was_done_in_part = different & {ExitCode.DONE, ExitCode.FAILED}
+    return ExitCode.PARTIAL if was_done_in_part else ExitCode.CANNOT_PLACE
 
 
 def _code_of(copy: Dispatched, awaited: Awaited | None) -> ExitCode:
