@@ -105,6 +105,23 @@ def test_a_secret_goes_when_the_end_is_asked_for_and_is_sent_anew_for_the_next_r
     assert bench.await_log(request, "up").startswith("new\n")
 
 
+LOOK = script(
+    'look() { [ -e "$DB_PASSWORD_FILE" ] && echo it is there || echo it is gone; }\n'
+    "trap 'look; exit 0' TERM; look; echo up; while :; do sleep 0.1; done",
+    more=("secret DB_PASSWORD",),
+)
+
+
+@pytest.mark.kinds(ROOT)
+def test_a_secret_goes_before_the_run_is_asked_to_end(bench: Bench) -> None:
+    request = bench.run(LOOK, secrets=VALUES[:1])
+    assert bench.await_log(request, "up").startswith("it is there")
+
+    bench.stop(request, grace_ms=5_000)
+
+    assert "it is gone" in bench.log(request)
+
+
 @pytest.mark.kinds(ROOT)
 @pytest.mark.parametrize("sent", [(), (("API_KEY", "k"),)], ids=["none", "another"])
 def test_a_secret_that_was_not_sent_is_a_refusal_that_leaves_nothing(

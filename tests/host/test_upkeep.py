@@ -191,7 +191,7 @@ def refs(work: Work) -> list[tuple[str, Refs, Refs]]:
     ]
 
 
-@pytest.mark.kinds(SOME[:-1])
+@pytest.mark.kinds(SOME)
 def test_what_is_revoked_is_not_started_and_what_runs_can_be_stopped(bench: Bench) -> None:
     for installation in (INSTALLATION, "inst-other"):
         for kind, packages, artifacts in refs(SLEEP):
