@@ -13,7 +13,7 @@ function __wlctl_at -d 'Succeed where exactly these commands were typed'
                 return 1
             case '-*'
                 switch "$at $word"
-                    case '* --action' '* --address' '* --after' '* --against' '* --agent' '* --as' '* --avoid' '* --capability' '* --count' '* --db' '* --env' '* --env-file' '* --file' '* --for' '* --generation' '* --grace' '* --host-key' '* --instance' '* --key' '* --kind' '* --known-hosts' '* --label' '* --lease' '* --message' '* --name' '* --node' '* --output' '* --pin' '* --plan' '* --plan-out' '* --policy' '* --port' '* --prefer' '* --principal' '* --project' '* --projects' '* --reason' '* --remove-capability' '* --remove-label' '* --secret' '* --sign' '* --signature' '* --signer' '* --since' '* --snapshot' '* --tail' '* --tier' '* --timeout' '* --until' '* --wait' '* --watch' '* --where' '* --why' '* --workload' '* -l' '* -m' '* -o' '/node/add -f'
+                    case '* --action' '* --address' '* --after' '* --against' '* --agent' '* --as' '* --avoid' '* --capability' '* --count' '* --db' '* --env' '* --env-file' '* --file' '* --for' '* --generation' '* --grace' '* --host-key' '* --instance' '* --key' '* --kind' '* --known-hosts' '* --label' '* --lease' '* --max-reschedules' '* --message' '* --name' '* --node' '* --output' '* --pin' '* --plan' '* --plan-out' '* --policy' '* --port' '* --prefer' '* --principal' '* --project' '* --projects' '* --reason' '* --remove-capability' '* --remove-label' '* --secret' '* --sign' '* --signature' '* --signer' '* --since' '* --snapshot' '* --tail' '* --tier' '* --timeout' '* --until' '* --wait' '* --watch' '* --where' '* --why' '* --workload' '* -l' '* -m' '* -o' '/node/add -f'
                         set skip value
                 end
             case '*'
@@ -450,6 +450,8 @@ complete -c wlctl -n "__wlctl_at /place" -l env -x -d 'Set a variable that the p
 complete -c wlctl -n "__wlctl_at /place" -l env-file -r -F -d 'Lines K=V, as if each was given with --env'
 complete -c wlctl -n "__wlctl_at /place" -l secret -x -d 'Take the package\'s secret NAME from that entry of your [secrets]; repeat'
 complete -c wlctl -n "__wlctl_at /place" -l lease -x -d 'Its node ends it when `reconcile` has not renewed it for so long; else its own'
+complete -c wlctl -n "__wlctl_at /place" -l no-migrate -d 'Never move it by itself, whatever its package says'
+complete -c wlctl -n "__wlctl_at /place" -l max-reschedules -x -d 'How often it may be moved by itself; else its own'
 complete -c wlctl -n "__wlctl_at /place" -l key -x -d 'Spent by the first order with it: a repeated command places once'
 complete -c wlctl -n "__wlctl_at /place" -l wait -x -a 'running finished' -d 'Return when it is up and healthy, or (a job) when it has finished'
 complete -c wlctl -n "__wlctl_at /place" -l detach -d 'Return when it was started; wait for nothing'

@@ -367,3 +367,14 @@ def test_reconcile_renews_a_lease_on_its_node(fleet: Fleet) -> None:
     after = lease.read_text(encoding="ascii").split()
     assert len(after) == len(before)
     assert max(map(int, filter(str.isdigit, after))) > max(map(int, filter(str.isdigit, before)))
+
+
+def test_what_is_ordered_about_moves_is_a_part_of_the_order(fleet: Fleet) -> None:
+    package = fleet.package("rooted", SLEEP)
+    bare = ("place", package, "--pin", "oak")
+    fleet.said(*bare, "--no-migrate", "--max-reschedules", "2")
+
+    fleet.said(*bare, "--no-migrate", "--max-reschedules", "2")
+    for other in (("--no-migrate",), ("--max-reschedules", "2"), ()):
+        done = fleet.run(*bare, *other)
+        assert (done.returncode, "placed with other options" in done.stderr) == (4, True)

@@ -292,6 +292,31 @@ def test_the_same_name_with_other_options_is_not_taken_for_the_same_order(
         setting.place(pin="elm")
 
 
+@pytest.mark.parametrize(
+    ("ordered", "kept"),
+    [
+        pytest.param({}, {}, id="nothing, so the package decides"),
+        pytest.param({"migratable": False}, {"migratable": False}, id="it stays where it is"),
+        pytest.param({"max_reschedules": 0}, {"max_reschedules": 0}, id="not even once"),
+        pytest.param(
+            {"migratable": False, "max_reschedules": 7},
+            {"migratable": False, "max_reschedules": 7},
+            id="both",
+        ),
+    ],
+)
+def test_what_was_ordered_about_moves_is_kept_and_nothing_else(
+    setting: Setting, ordered: dict[str, object], kept: dict[str, object]
+) -> None:
+    setting.add_node("elm")
+    setting.place(**ordered)
+
+    with setting.runtime() as rt, rt.ledger.read() as tx:
+        options = instances.options_of(tx, setting.instance("web").id)
+    about = {key: options[key] for key in ("migratable", "max_reschedules") if key in options}
+    assert about == kept
+
+
 def test_two_copies_of_one_package_need_two_names(setting: Setting) -> None:
     setting.add_node("elm")
     setting.place(name="a")

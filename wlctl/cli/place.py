@@ -91,6 +91,19 @@ def place(
             help="Its node ends it when `reconcile` has not renewed it for so long; else its own.",
         ),
     ] = "",
+    no_migrate: Annotated[
+        bool,
+        typer.Option("--no-migrate", help="Never move it by itself, whatever its package says."),
+    ] = False,
+    max_reschedules: Annotated[
+        int | None,
+        typer.Option(
+            metavar="N",
+            min=0,
+            max=1_000_000,
+            help="How often it may be moved by itself; else its own.",
+        ),
+    ] = None,
     key: Annotated[
         str,
         typer.Option(help="Spent by the first order with it: a repeated command places once."),
@@ -173,6 +186,8 @@ def place(
         args=tuple(args or ()),
         secrets=tuple(map(_entry, secret or ())),
         lease_ms=round(duration_s(lease) * 1000) if lease else None,
+        migratable=False if no_migrate else None,
+        max_reschedules=max_reschedules,
         key=key,
         to_finish=until is Until.FINISHED and not detach,
         plan=None if plan_file is None else plan.read(plan_file),

@@ -38,6 +38,8 @@ class Order:
         args: Added to the command, where the package allows it.
         secrets: The package's name of each to the entry of the settings, where they differ.
         lease_ms: Time to live of the dead-man lease; None for the package's own.
+        migratable: Whether it may be moved by itself; None for what the package says.
+        max_reschedules: How often it may be moved by itself; None for what the package says.
         key: Spent by the first order that is carried out with it; empty for none.
         plan: What `--plan-out` wrote: the decision must come out the same; None for any.
         to_finish: It will be waited for to its end, so it must be one that ends by itself.
@@ -60,6 +62,8 @@ class Order:
     args: tuple[str, ...] = ()
     secrets: tuple[tuple[str, str], ...] = ()
     lease_ms: int | None = None
+    migratable: bool | None = None
+    max_reschedules: int | None = None
     key: str = ""
     plan: Plan | None = None
     to_finish: bool = False
@@ -170,8 +174,12 @@ def _counts(decision: Decision) -> dict[str, int]:
 
 
 def options_of(order: Order) -> dict[str, Json]:
-    """Write the options down, as they are kept for moves and compared when an order is repeated."""
-    return {
+    """Write the options down, as they are kept for moves and compared when an order is repeated.
+
+    What the package decides unless it was ordered otherwise, `migratable` and `max_reschedules`, is
+    there only when it was ordered.
+    """
+    told: dict[str, Json] = {
         "pin": order.pin,
         "prefer": list(order.prefer),
         "avoid": list(order.avoid),
@@ -184,6 +192,11 @@ def options_of(order: Order) -> dict[str, Json]:
         "secrets": dict(order.secrets),
         "lease_ms": order.lease_ms,
     }
+    if order.migratable is not None:
+        told["migratable"] = order.migratable
+    if order.max_reschedules is not None:
+        told["max_reschedules"] = order.max_reschedules
+    return told
 
 
 def options_read(kept: Mapping[str, Json]) -> Options:
