@@ -18,6 +18,7 @@ def upgrade() -> None:
     _the_fleet()
     _decisions_and_orders()
     _instances()
+    _passes()
 
 
 def _the_ledger_itself() -> None:
@@ -169,6 +170,7 @@ def _the_fleet() -> None:
         sa.Column("failure", sa.Text, nullable=False),
         sa.Column("added_at_ms", sa.BigInteger, nullable=False),
         sa.Column("seen_at_ms", sa.BigInteger),
+        sa.Column("silent_ms", sa.BigInteger, nullable=False),
         sa.Column("rekeyed_at_ms", sa.BigInteger),
         sa.Column("attested_dead_at_ms", sa.BigInteger),
         sa.Column("enforced", sa.Boolean, nullable=False),
@@ -257,6 +259,7 @@ def _instances() -> None:
         sa.Column("created_at_ms", sa.BigInteger, nullable=False),
         sa.Column("since_ms", sa.BigInteger, nullable=False),
         sa.Column("seen_at_ms", sa.BigInteger),
+        sa.Column("replaces", sa.Text),
         sa.PrimaryKeyConstraint("id", name="pk_instances"),
         sa.ForeignKeyConstraint(["order_id"], ["orders.id"], name="fk_instances_order_id_orders"),
         sa.ForeignKeyConstraint(
@@ -266,13 +269,16 @@ def _instances() -> None:
         sa.ForeignKeyConstraint(
             ["package_id"], ["packages.id"], name="fk_instances_package_id_packages"
         ),
+        sa.ForeignKeyConstraint(
+            ["replaces"], ["instances.id"], name="fk_instances_replaces_instances"
+        ),
     )
     op.create_index(
         "ix_instances_current_name",
         "instances",
         ["name"],
         unique=True,
-        sqlite_where=sa.text("state NOT IN ('unloaded', 'rescheduled')"),
+        sqlite_where=sa.text("state NOT IN ('unloaded', 'rescheduled') AND replaces IS NULL"),
     )
     op.create_table(
         "attempts",
@@ -360,3 +366,69 @@ def _instances() -> None:
         sa.UniqueConstraint("seq", name="uq_life_events_seq"),
     )
     op.create_index("ix_life_events_instance_id", "life_events", ["instance_id"])
+
+
+def _passes() -> None:
+    op.create_table(
+        "passes",
+        sa.Column("number", ROW_NUMBER, nullable=False),
+        sa.Column("began_at_ms", sa.BigInteger, nullable=False),
+        sa.Column("boot_id", sa.Text, nullable=False),
+        sa.Column("boot_ms", sa.BigInteger, nullable=False),
+        sa.PrimaryKeyConstraint("number", name="pk_passes"),
+    )
+    op.create_table(
+        "leases",
+        sa.Column("instance_id", sa.Text, nullable=False),
+        sa.Column("ttl_ms", sa.BigInteger, nullable=False),
+        sa.Column("boot_id", sa.Text, nullable=False),
+        sa.Column("boot_ms", sa.BigInteger, nullable=False),
+        sa.PrimaryKeyConstraint("instance_id", name="pk_leases"),
+        sa.ForeignKeyConstraint(
+            ["instance_id"], ["instances.id"], name="fk_leases_instance_id_instances"
+        ),
+    )
+    op.create_table(
+        "retries",
+        sa.Column("instance_id", sa.Text, nullable=False),
+        sa.Column("tries", sa.BigInteger, nullable=False),
+        sa.Column("next_at_ms", sa.BigInteger, nullable=False),
+        sa.Column("why", sa.Text, nullable=False),
+        sa.PrimaryKeyConstraint("instance_id", name="pk_retries"),
+        sa.ForeignKeyConstraint(
+            ["instance_id"], ["instances.id"], name="fk_retries_instance_id_instances"
+        ),
+    )
+    op.create_table(
+        "alerts",
+        sa.Column("id", sa.BigInteger, autoincrement=False, nullable=False),
+        sa.Column("kind", sa.Text, nullable=False),
+        sa.Column("subject", sa.Text, nullable=False),
+        sa.Column("reason", sa.Text, nullable=False),
+        sa.Column("raised_at_ms", sa.BigInteger, nullable=False),
+        sa.Column("seq", sa.BigInteger, nullable=False),
+        sa.Column("acked_at_ms", sa.BigInteger),
+        sa.Column("acked_by", sa.Text),
+        sa.Column("closed_at_ms", sa.BigInteger),
+        sa.PrimaryKeyConstraint("id", name="pk_alerts"),
+        sa.ForeignKeyConstraint(["seq"], ["chain.seq"], name="fk_alerts_seq_chain"),
+        sa.CheckConstraint(
+            "(acked_at_ms IS NULL) = (acked_by IS NULL)", name=op.f("ck_alerts_acked")
+        ),
+    )
+    op.create_index(
+        "ix_alerts_open",
+        "alerts",
+        ["kind", "subject", "reason"],
+        unique=True,
+        sqlite_where=sa.text("closed_at_ms IS NULL"),
+    )
+    op.create_table(
+        "alert_channels",
+        sa.Column("name", sa.Text, nullable=False),
+        sa.Column("told_id", sa.BigInteger, nullable=False),
+        sa.Column("full_at_ms", sa.BigInteger, nullable=False),
+        sa.Column("tried_at_ms", sa.BigInteger),
+        sa.Column("outcome", sa.Text, nullable=False),
+        sa.PrimaryKeyConstraint("name", name="pk_alert_channels"),
+    )

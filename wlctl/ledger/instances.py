@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from sqlalchemy import Row, insert, select, update
+from sqlalchemy import Row, distinct, func, insert, select, update
 
 from wlctl.errors import AmbiguousName, UnknownName
 from wlctl.ledger import chain
@@ -64,8 +64,13 @@ def reserve(
     spec: WorkloadSpec,
     claims: Sequence[Claim],
     desired: Desired,
+    replaces: InstanceId | None = None,
 ) -> None:
-    """Write down a copy that is about to be placed and what it will hold; nothing was sent yet."""
+    """Write down a copy that is about to be placed and what it will hold; nothing was sent yet.
+
+    Args:
+        replaces: The copy whose place it is taking: that one has the name until `take_place`.
+    """
     tx.conn.execute(
         insert(instances).values(
             id=instance_id,
@@ -85,6 +90,7 @@ def reserve(
             health="",
             created_at_ms=tx.now_ms,
             since_ms=tx.now_ms,
+            replaces=replaces,
         )
     )
     tx.conn.execute(
@@ -188,9 +194,35 @@ def of_ids(tx: ReadTx, ids: Iterable[InstanceId]) -> list[Instance]:
 
 
 def holder_of(tx: ReadTx, name: str) -> Instance | None:
-    """Return the current instance that has this name."""
-    row = tx.conn.execute(_QUERY.where(instances.c.name == name, _CURRENT)).one_or_none()
+    """Return the current instance that has this name; one that is taking its place has not yet."""
+    named = (instances.c.name == name) & _CURRENT & instances.c.replaces.is_(None)
+    row = tx.conn.execute(_QUERY.where(named)).one_or_none()
     return None if row is None else _instance(row)
+
+
+def order_of(tx: ReadTx, instance_id: InstanceId) -> int:
+    """Return the number of the order that an instance was placed for."""
+    query = select(instances.c.order_id).where(instances.c.id == instance_id)
+    return int(tx.conn.execute(query).scalar_one())
+
+
+def others_of_order(tx: ReadTx, instance_id: InstanceId) -> list[Instance]:
+    """Return the other current instances of its order, oldest first."""
+    same = instances.c.order_id == order_of(tx, instance_id)
+    query = _QUERY.where(same, instances.c.id != instance_id, _CURRENT)
+    rows = tx.conn.execute(query.order_by(instances.c.created_at_ms, instances.c.id))
+    return [_instance(row) for row in rows]
+
+
+def moves_of_order(tx: ReadTx, order: int) -> int:
+    """Count how often a copy of an order took the place of one that was lost."""
+    query = (
+        select(func.count(distinct(life_events.c.instance_id)))
+        .join(instances, instances.c.id == life_events.c.instance_id)
+        .where(instances.c.order_id == order)
+        .where(life_events.c.to_state == State.RESCHEDULED.value)
+    )
+    return int(tx.conn.execute(query).scalar_one())
 
 
 def find(tx: ReadTx, word: str) -> Instance:
@@ -320,6 +352,7 @@ def _instance(row: Row[Any]) -> Instance:
         created_at_ms=row.created_at_ms,
         since_ms=row.since_ms,
         seen_at_ms=row.seen_at_ms,
+        replaces=None if row.replaces is None else InstanceId(row.replaces),
     )
 
 

@@ -77,6 +77,7 @@ def _row_of(tx: WriteTx, node: Node) -> dict[str, object]:
         "failure": node.failure,
         "added_at_ms": tx.now_ms,
         "seen_at_ms": node.seen_at_ms,
+        "silent_ms": 0,
         "rekeyed_at_ms": node.rekeyed_at_ms,
         "attested_dead_at_ms": None,
         "enforced": node.address.enforced,
@@ -272,6 +273,7 @@ def record_look(tx: WriteTx, name: NodeName, boot_id: str, at_ms: int) -> None:
             liveness=Liveness.ALIVE.value,
             failed_contacts=0,
             failure="",
+            silent_ms=0,
             attested_dead_at_ms=None,
             boot_id=boot_id,
             seen_at_ms=at_ms,
@@ -353,6 +355,7 @@ def _node_of(row: Row[Any]) -> Node:
         rekeyed_at_ms=row.rekeyed_at_ms,
         attested_dead_at_ms=row.attested_dead_at_ms,
         failure=row.failure,
+        silent_ms=row.silent_ms,
         enforced=enforced if row.enforced else None,
     )
 

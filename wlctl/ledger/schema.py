@@ -195,6 +195,7 @@ nodes = Table(
     Column("failure", Text, nullable=False),
     Column("added_at_ms", BigInteger, nullable=False),
     Column("seen_at_ms", BigInteger),
+    Column("silent_ms", BigInteger, nullable=False),
     Column("rekeyed_at_ms", BigInteger),
     Column("attested_dead_at_ms", BigInteger),
     Column("enforced", Boolean, nullable=False),
@@ -286,14 +287,18 @@ instances = Table(
     Column("created_at_ms", BigInteger, nullable=False),
     Column("since_ms", BigInteger, nullable=False),
     Column("seen_at_ms", BigInteger),
+    Column("replaces", Text, ForeignKey("instances.id")),
 )
-"""Each placed copy; never deleted, its id never reused."""
+"""Each placed copy; never deleted, its id never reused.
+
+`replaces` is the copy whose place this one is taking, which has the name until that is done.
+"""
 
 Index(
     "ix_instances_current_name",
     instances.c.name,
     unique=True,
-    sqlite_where=text("state NOT IN ('unloaded', 'rescheduled')"),
+    sqlite_where=text("state NOT IN ('unloaded', 'rescheduled') AND replaces IS NULL"),
 )
 
 attempts = Table(
@@ -371,3 +376,77 @@ life_events = Table(
     Column("seq", BigInteger, ForeignKey("chain.seq"), nullable=False, unique=True),
 )
 """The history: each step of each instance, with the event that says the same."""
+
+
+# --- what passes of reconcile keep ---
+
+passes = Table(
+    "passes",
+    metadata,
+    Column("number", RowNumber, primary_key=True),
+    Column("began_at_ms", BigInteger, nullable=False),
+    Column("boot_id", Text, nullable=False),
+    Column("boot_ms", BigInteger, nullable=False),
+)
+"""The newest passes over the whole fleet, by the boot-time clock of the machine that ran them."""
+
+leases = Table(
+    "leases",
+    metadata,
+    Column("instance_id", Text, ForeignKey("instances.id"), primary_key=True),
+    Column("ttl_ms", BigInteger, nullable=False),
+    Column("boot_id", Text, nullable=False),
+    Column("boot_ms", BigInteger, nullable=False),
+)
+"""When the reading was received that the last lease sent to each instance is counted from, by this
+machine's boot-time clock; written before it is sent.
+"""
+
+retries = Table(
+    "retries",
+    metadata,
+    Column("instance_id", Text, ForeignKey("instances.id"), primary_key=True),
+    Column("tries", BigInteger, nullable=False),
+    Column("next_at_ms", BigInteger, nullable=False),
+    Column("why", Text, nullable=False),
+)
+"""What could not be done about an instance, how often it was tried, and when it is tried again."""
+
+
+# --- troubles, and who was told of them ---
+
+alerts = Table(
+    "alerts",
+    metadata,
+    Column("id", BigInteger, primary_key=True, autoincrement=False),
+    Column("kind", Text, nullable=False),
+    Column("subject", Text, nullable=False),
+    Column("reason", Text, nullable=False),
+    Column("raised_at_ms", BigInteger, nullable=False),
+    Column("seq", BigInteger, ForeignKey("chain.seq"), nullable=False),
+    Column("acked_at_ms", BigInteger),
+    Column("acked_by", Text),
+    Column("closed_at_ms", BigInteger),
+    CheckConstraint("(acked_at_ms IS NULL) = (acked_by IS NULL)", name="acked"),
+)
+"""Each trouble that was ever raised, by the event that said so, and what became of it."""
+
+Index(
+    "ix_alerts_open",
+    alerts.c.kind,
+    alerts.c.subject,
+    alerts.c.reason,
+    unique=True,
+    sqlite_where=text("closed_at_ms IS NULL"),
+)
+
+alert_channels = Table(
+    "alert_channels",
+    metadata,
+    Column("name", Text, primary_key=True),
+    Column("told_id", BigInteger, nullable=False),
+    Column("full_at_ms", BigInteger, nullable=False),
+    Column("tried_at_ms", BigInteger),
+    Column("outcome", Text, nullable=False),
+)
+"""How far each way to tell people has come, and how its last use went."""

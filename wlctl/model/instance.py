@@ -73,6 +73,7 @@ class Instance:
             nothing is asked, or was not yet.
         since_ms: When `state` was entered.
         seen_at_ms: The last contact that told of it; None before the first.
+        replaces: The copy whose place it is taking; None again once it has.
     """
 
     id: InstanceId
@@ -91,3 +92,4 @@ class Instance:
     created_at_ms: int
     since_ms: int
     seen_at_ms: int | None
+    replaces: InstanceId | None = None

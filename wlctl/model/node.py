@@ -95,6 +95,7 @@ class Node:
         failure: Code of what the last contact failed with; empty when it did not.
         enforced: What it goes by when wlctl's key opens only the doorkeeper there; else None.
         rekeyed_at_ms: When another machine took the name; what was placed before is not on it.
+        silent_ms: How long passes have asked it, without a gap between them, and got no answer.
         attested_dead_at_ms: When an operator vouched that it runs nothing any more; None again from
             its next answer on.
     """
@@ -115,6 +116,7 @@ class Node:
     rekeyed_at_ms: int | None = None
     attested_dead_at_ms: int | None = None
     failure: str = ""
+    silent_ms: int = 0
     enforced: Enforced | None = None
 
     def is_cordoned_at(self, now_ms: int) -> bool:
