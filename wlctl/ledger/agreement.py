@@ -14,6 +14,7 @@ from typing import Any, NamedTuple, Protocol
 from sqlalchemy import Table, select
 
 from wlctl.ledger.schema import (
+    alerts,
     approvals,
     decisions,
     installation,
@@ -381,12 +382,29 @@ def _approvals(tx: ReadTx) -> Check:
     return Replay(tx, approvals, "id", tells)
 
 
+def _alerts(tx: ReadTx) -> Check:
+    def raised(told: Mapping[str, Any]) -> dict[str, object]:
+        said = {one: told[one] for one in ("kind", "subject", "reason")}
+        fresh = {"acked_at_ms": None, "acked_by": None, "closed_at_ms": None}
+        return {"id": told["alert"], **said, **fresh}
+
+    def acked(told: Mapping[str, Any]) -> dict[str, object]:
+        return {"id": told["alert"], **{one: told[one] for one in ("acked_at_ms", "acked_by")}}
+
+    def closed(told: Mapping[str, Any]) -> dict[str, object]:
+        return {"id": told["alert"], "closed_at_ms": told["closed_at_ms"]}
+
+    tells = {"alert.raise": raised, "alert.ack": acked, "alert.close": closed}
+    return Replay(tx, alerts, "id", tells)
+
+
 CHECKS: tuple[Callable[[ReadTx], Check], ...] = (
     _identity,
     _signers,
     Revocations,
     Policies,
     _approvals,
+    _alerts,
     _nodes,
     Sayings,
     Decisions,

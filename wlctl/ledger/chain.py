@@ -25,11 +25,11 @@ GENESIS = "0" * 64
 
 KINDS = re.compile(
     r"workload\.(place|refuse|start|stop|unload|swap|move|lifecycle|revoke|unrevoke|gate)"
-    r"|(node|slot|policy|signer|ledger)\.[a-z][a-z_]{0,31}"
+    r"|(node|slot|policy|signer|alert|ledger)\.[a-z][a-z_]{0,31}"
 )
 """What an event may say happened."""
 
-FAMILIES = ("workload", "node", "slot", "policy", "signer", "ledger")
+FAMILIES = ("workload", "node", "slot", "policy", "signer", "alert", "ledger")
 
 
 def is_kind(word: str) -> bool:

@@ -1,0 +1,109 @@
+"""What is wrong and waits for a person: the kinds there are, and one alert."""
+
+import re
+from dataclasses import dataclass
+from enum import StrEnum
+
+
+class AlertKind(StrEnum):
+    """What is not as it should be; `wlctl help alerts` lists them."""
+
+    NODE_DEAD = "node-dead"
+    """A node has not answered for so long that what ran there counts as lost."""
+    CONTROLLER_ISOLATED = "controller-isolated"
+    """So many nodes fell silent at once that it is this machine which is cut off."""
+    STATE_LOST = "state-lost"
+    """A node no longer knows a copy, and nothing proves that it is gone."""
+    TWO_MACHINES = "two-machines"
+    """Two machines answer as one node, or one as another than it was."""
+    RETURNED = "returned"
+    """A node that was attested dead answers again with the boot it had."""
+    ORPHAN = "orphan"
+    """A node has a copy that it should not have, and it is not proven gone yet."""
+    UNPROVEN = "unproven"
+    """An ending was asked for and is not proven."""
+    UNSETTLED = "unsettled"
+    """An answer was lost, and the node cannot say yet what came of it."""
+    MOVE_BLOCKED = "move-blocked"
+    """A copy should run elsewhere and may not be moved."""
+    MOVE_FAILED = "move-failed"
+    """A copy should run elsewhere, and no node took it yet."""
+    HELD = "held"
+    """A copy failed for good and waits for an operator's start."""
+    LEASE_WAITING = "lease-waiting"
+    """A copy is replaced only when the lease of the old one has provably run out."""
+    REBOOT_NOT_STARTED = "reboot-not-started"
+    """A node was started anew, and a copy could not be started there again."""
+    FENCED = "fenced"
+    """A node ended a copy because its lease was not renewed in time."""
+    ACTION_FAILED = "action-failed"
+    """A pass could not do what it had to."""
+    SECRET_UNAVAILABLE = "secret-unavailable"  # noqa: S105 - the name of a kind
+    """A copy cannot be started, because the value of a secret cannot be had."""
+    JOB_SKIPPED = "job-skipped"
+    """A run of an interval job was due while the one before was still running."""
+    CLOCK_SKEW = "clock-skew"
+    """The clock of a node is far from this machine's."""
+    PASS_STUCK = "pass-stuck"  # noqa: S105 - likewise
+    """Another reconcile has held its lock for longer than any pass takes."""
+    ROLLBACK = "rollback"
+    """A node was told more of the chain than this ledger has."""
+    FORK = "fork"
+    """A node was told another chain than this ledger's."""
+
+    @property
+    def is_unproven(self) -> bool:
+        """Nobody knows whether something runs that should not, or what has been done."""
+        return self in _UNPROVEN
+
+
+_UNPROVEN = frozenset(
+    {
+        AlertKind.STATE_LOST,
+        AlertKind.TWO_MACHINES,
+        AlertKind.RETURNED,
+        AlertKind.ORPHAN,
+        AlertKind.UNPROVEN,
+        AlertKind.UNSETTLED,
+        AlertKind.ROLLBACK,
+        AlertKind.FORK,
+    }
+)
+
+REASON_MAX = 1000
+"""More of somebody's output than this tells nobody anything."""
+
+_UNFIT = re.compile("[\ud800-\udfff\0]")
+"""What no database and no JSON takes."""
+
+
+@dataclass(frozen=True, slots=True)
+class Alert:
+    """One trouble; two that are equal are the same, however often it is found.
+
+    Words from outside are made valid and cut short when it is made.
+
+    Attributes:
+        subject: The name of the node or copy that it is about; empty for the whole fleet.
+        reason: Why, for people. Without moments, counts or anything else that changes while the
+            trouble lasts: another reason is another alert.
+    """
+
+    kind: AlertKind
+    subject: str
+    reason: str
+
+    def __post_init__(self) -> None:
+        """Make the words fit to be kept."""
+        object.__setattr__(self, "subject", _fit(self.subject))
+        object.__setattr__(self, "reason", _fit(self.reason))
+
+    @property
+    def is_unproven(self) -> bool:
+        """See `AlertKind.is_unproven`."""
+        return self.kind.is_unproven
+
+
+def _fit(text: str) -> str:
+    fit = _UNFIT.sub("\ufffd", text)
+    return fit if len(fit) <= REASON_MAX else f"{fit[: REASON_MAX - 1]}…"
