@@ -275,7 +275,7 @@ class FakeSession:
         self.hook("clean", "after")
         return Cleaned(("/var/lib/wlctl/it",), tuple(sorted(self.node.installations)))
 
-    def offer(self, sha256s: Sequence[str]) -> Offered | Refused:
+    def offer(self, _installation: InstallationId, sha256s: Sequence[str]) -> Offered | Refused:
         self.hook("offer", "before")
         lacking = tuple(sha256 for sha256 in sha256s if sha256 not in self.node.store)
         return Offered(self.node.node_id, 1_000_100, lacking)

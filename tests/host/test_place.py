@@ -432,7 +432,7 @@ def test_a_file_that_was_changed_in_the_store_is_thrown_away(bench: Bench) -> No
     refused = bench.refused(request)
 
     assert refused.code is RefusalCode.VERIFY
-    offered = bench.session.offer([name])
+    offered = bench.session.offer(INSTALLATION, [name])
     assert not isinstance(offered, Refused)
     assert offered.missing == (name,)
     bench.run(work)

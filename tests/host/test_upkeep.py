@@ -2,6 +2,7 @@
 
 import hashlib
 import os
+import shutil
 import time
 from dataclasses import replace
 from pathlib import Path
@@ -9,14 +10,25 @@ from pathlib import Path
 import pytest
 
 from tests.host.bench import INSTALLATION, PACKAGE, Bench, Work, script, sha256
-from wlctl.model.actions import Launched, LogTail, NodeStatus, Placed, RefusalCode, Refused
-from wlctl.model.ids import InstallationId, PackageId
+from wlctl.model.actions import (
+    Launched,
+    LogTail,
+    NodeStatus,
+    Offered,
+    Placed,
+    RefusalCode,
+    Refused,
+)
+from wlctl.model.ids import InstallationId, InstanceId, NodeName, PackageId
+from wlctl.model.node import Address, Tier, TransportKind
 from wlctl.model.upkeep import (
     ChainPoint,
     Checkpoint,
     Collected,
+    Fleet,
     FleetMember,
     ListName,
+    Recalled,
     RevocationList,
     Witness,
 )
@@ -85,7 +97,7 @@ def test_what_was_offered_a_moment_ago_is_not_collected(bench: Bench) -> None:
     name = bench.put(b"offered")
     grow_old(bench)
 
-    bench.session.offer([name])
+    bench.session.offer(INSTALLATION, [name])
     collect(bench)
 
     assert name in stored(bench)
@@ -256,6 +268,10 @@ def checkpoint(seq: int, epoch: int = 0, hashed: str = "") -> Checkpoint:
     return Checkpoint(ChainPoint(epoch, seq, digest), f"wlctl\n{seq}\n{digest}\n\n— key ü\n")
 
 
+def member(name: str, address: Address) -> FleetMember:
+    return FleetMember(NodeName(name), f"id of {name}", address, Tier.PAIRED)
+
+
 def witness(bench: Bench) -> Witness:
     found = bench.session.witness(INSTALLATION)
     assert isinstance(found, Witness)
@@ -264,9 +280,12 @@ def witness(bench: Bench) -> Witness:
 
 @pytest.mark.kinds(SOME)
 def test_a_node_keeps_checkpoints_and_the_fleet_and_goes_only_forward(bench: Bench) -> None:
-    fleet = (
-        FleetMember("elm", "node-1", "root", "10.0.0.5", 22, "ssh-ed25519 AAAA"),
-        FleetMember("oak", "node-2", "", "fe80::1", 2222, "ssh-ed25519 BBBB"),
+    fleet = Fleet(
+        (
+            member("elm", Address(TransportKind.SSH, "10.0.0.5", 22, "root", "ssh-ed25519 AAAA")),
+            member("oak", Address(TransportKind.SSH, "fe80::1", 2222, "", "k", enforced=True)),
+        ),
+        "a note\n\n— key ü\n",
     )
     assert witness(bench).checkpoints == ()
     for seq in (1, 2, 2, 5):
@@ -328,6 +347,52 @@ def test_a_damaged_checkpoint_file_is_said_and_not_written_over(bench: Bench) ->
 def _forget_checkpoints(bench: Bench) -> None:
     for name in ("checkpoints", "checkpoints.daily", "fleet"):
         (bench.node.state / INSTALLATION / name).unlink(missing_ok=True)
+
+
+@pytest.mark.kinds(SOME)
+def test_a_node_tells_a_lost_ledger_what_it_was_asked_to_run(bench: Bench) -> None:
+    request = replace(
+        bench.request(
+            script("exec sleep 1000", more=("env_allow FEATURE_%2A",)),
+            env=(("FEATURE_A", "ä = 1\n2"),),
+        ),
+        signatures=("a sig\n",),
+    )
+    assert isinstance(bench.session.place(request), Launched)
+    assert bench.session.revoke(revocations(1, packages=("cd" * 32,))) is None
+    assert bench.session.checkpoint(INSTALLATION, checkpoint(4)) is None
+    torn = bench.node.state / INSTALLATION / "instances" / "itorn"
+    torn.mkdir()
+    (torn / "spec").write_text("name web\n")
+
+    recalled = bench.session.recall(INSTALLATION)
+    named = bench.session.installations()
+
+    assert isinstance(recalled, Recalled)
+    (one,) = (one for one in recalled.instances if one.instance == request.instance)
+    assert (one.name, one.node, one.decision) == (request.name, request.node, request.decision)
+    assert (one.package, one.sheet) == (request.package, request.sheet)
+    assert (one.env, one.args, one.signatures) == (request.env, request.args, ("a sig\n",))
+    assert recalled.torn == (InstanceId("itorn"),)
+    assert recalled.revoked == (("package", "cd" * 32),)
+    assert named == {INSTALLATION: checkpoint(4)}
+    shutil.rmtree(torn)
+    bench.stop(request)
+    forget(bench)
+    _forget_checkpoints(bench)
+
+
+@pytest.mark.kinds(ONE)
+def test_a_node_gives_the_newest_checkpoint_with_every_offer(bench: Bench) -> None:
+    before = bench.session.offer(INSTALLATION, ())
+    assert bench.session.checkpoint(INSTALLATION, checkpoint(4)) is None
+    after = bench.session.offer(INSTALLATION, ())
+
+    assert isinstance(before, Offered)
+    assert before.checkpoint is None
+    assert isinstance(after, Offered)
+    assert after.checkpoint == checkpoint(4).at
+    _forget_checkpoints(bench)
 
 
 @pytest.mark.kinds(ONE)

@@ -233,7 +233,7 @@ def _send(rt: Runtime, intent: Intent, go_on: Callable[[], bool]) -> Placed | La
     sizes[admitted.package_id] = len(manifest)
     with rt.connect(intent.node.address) as session:
         _check_ours(rt, intent, go_on)
-        offered = session.offer(tuple(sizes))
+        offered = session.offer(rt.ledger.installation, tuple(sizes))
         if isinstance(offered, Refused):
             return offered
         check_identity(intent.node, offered.node_id)

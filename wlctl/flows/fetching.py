@@ -107,7 +107,7 @@ def _from(
         Unreachable, ForeignNode: It cannot be asked.
     """
     with rt.connect(node.address) as session:
-        offered = session.offer(tuple(file.sha256 for file in wanted))
+        offered = session.offer(rt.ledger.installation, tuple(file.sha256 for file in wanted))
         if isinstance(offered, Refused):
             raise _Cannot(offered.detail)
         check_identity(node, offered.node_id)

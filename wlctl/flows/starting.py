@@ -244,7 +244,7 @@ def _send(rt: Runtime, wish: Wish, session: "NodeSession") -> Launched | Refused
     given = secrets.resolve(rt, wish.staged.spec.secrets, wish.staged.secrets)
     sizes = {file.sha256: file.size_bytes for file in wish.staged.files}
     check_ours(rt, wish.operation)
-    offered = session.offer(tuple(sizes))
+    offered = session.offer(rt.ledger.installation, tuple(sizes))
     if isinstance(offered, Refused):
         return offered
     check_identity(wish.node, offered.node_id)

@@ -106,9 +106,10 @@ class NodeSession(Upkeep):
         )
         return found if isinstance(found, Refused) else self._told(outcome.cleaned, found)
 
-    def offer(self, sha256s: Sequence[str]) -> Offered | Refused:
+    def offer(self, installation: InstallationId, sha256s: Sequence[str]) -> Offered | Refused:
         """Ask which of these files the node's store lacks."""
-        found = self._run("offer", *(("sha256", sha256) for sha256 in sha256s))
+        asked = (("sha256", sha256) for sha256 in sha256s)
+        found = self._run("offer", ("installation", installation), *asked)
         return found if isinstance(found, Refused) else outcome.offered(found, sha256s)
 
     def receive(self, sha256: str, size_bytes: int, data: BinaryIO) -> Refused | None:

@@ -89,6 +89,7 @@ def offered(found: Answer, asked: Sequence[str]) -> Offered:
         node_id=found.text("node_id"),
         uptime_ms=found.number("uptime_ms"),
         missing=tuple(sha256 for sha256 in asked if sha256 in lacking),
+        checkpoint=next(map(chain_point, found.all("checkpoint")), None),
     )
 
 

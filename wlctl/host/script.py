@@ -31,6 +31,7 @@ _PARTS: dict[str, tuple[str, ...]] = {
     "revoke": ("state", "revoked", "revoke"),
     "checkpoint": ("state", "checkpoint"),
     "witness": ("state", "witness"),
+    "recall": ("state", "recall"),
     "measure": ("state", "ask", "measure"),
     "clean": ("state", "way", "tools", "clean"),
 }

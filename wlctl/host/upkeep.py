@@ -6,11 +6,13 @@ from wlctl.host import kept
 from wlctl.host.session import Session
 from wlctl.model.actions import Refused
 from wlctl.model.ids import InstallationId, InstanceId
+from wlctl.model.member import member_text
 from wlctl.model.upkeep import (
     Checkpoint,
     Collected,
-    FleetMember,
+    Fleet,
     LeaseRequest,
+    Recalled,
     RevocationList,
     Supervised,
     Witness,
@@ -117,13 +119,14 @@ class Upkeep(Session):
         self,
         installation: InstallationId,
         checkpoint: Checkpoint,
-        fleet: Sequence[FleetMember] = (),
+        fleet: Fleet | None = None,
     ) -> Refused | None:
         """Leave a checkpoint; a node that has a newer one, or another of that place, refuses.
 
         Args:
-            fleet: Kept in place of the one before; none leaves that.
+            fleet: Kept in place of the one before; None leaves that.
         """
+        told = fleet or Fleet()
         found = self._run(
             "checkpoint",
             ("installation", installation),
@@ -131,7 +134,8 @@ class Upkeep(Session):
             ("seq", str(checkpoint.at.seq)),
             ("hash", checkpoint.at.sha256),
             ("note", checkpoint.note),
-            *(("member", _member_text(member)) for member in fleet),
+            *((("fleet", told.note),) if told.note else ()),
+            *(("member", member_text(member)) for member in told.members),
             mutates=True,
         )
         return found if isinstance(found, Refused) else None
@@ -143,7 +147,14 @@ class Upkeep(Session):
         )
         return found if isinstance(found, Refused) else kept.witness(found)
 
+    def installations(self) -> dict[InstallationId, Checkpoint] | Refused:
+        """Ask for which installations the node keeps checkpoints, and for the newest of each."""
+        found = self._run("recall", answer_max_bytes=WITNESS_MAX_BYTES)
+        return found if isinstance(found, Refused) else kept.installations(found)
 
-def _member_text(member: FleetMember) -> str:
-    words = (member.name, member.node_id, member.user, member.host, str(member.port))
-    return "\n".join((*words, member.host_key))
+    def recall(self, installation: InstallationId) -> Recalled | Refused:
+        """Read what a lost ledger must know again of what the node has of its."""
+        found = self._run(
+            "recall", ("installation", installation), answer_max_bytes=WITNESS_MAX_BYTES
+        )
+        return found if isinstance(found, Refused) else kept.recalled(found)

@@ -177,11 +177,13 @@ class Offered:
         uptime_ms: Of this boot, now: deadlines of what follows are counted from it.
         missing: Files that its store lacks, in the order asked.
     """
+        checkpoint: The newest that it keeps as a witness; None before the first.
 
     node_id: str
     uptime_ms: int
     missing: tuple[str, ...]
 
+    checkpoint: ChainPoint | None = None
 
 @dataclass(frozen=True, slots=True)
 class PlaceRequest:

@@ -2,7 +2,8 @@
 
 from dataclasses import dataclass
 
-from wlctl.model.ids import InstallationId, InstanceId, PackageId
+from wlctl.model.ids import InstallationId, InstanceId, NodeName, PackageId
+from wlctl.model.node import Address, Tier
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,18 +56,28 @@ class Checkpoint:
 
 @dataclass(frozen=True, slots=True)
 class FleetMember:
-    """How another node of the fleet is reached, kept so that a lost ledger can be rebuilt.
+    """A node of the fleet as the other nodes keep it, so that a lost ledger can be rebuilt.
 
     Attributes:
-        host_key: Type and base64, as in known_hosts.
+        tier: The operator's word for it.
     """
 
-    name: str
+    name: NodeName
     node_id: str
-    user: str
-    host: str
-    port: int
-    host_key: str
+    address: Address
+    tier: Tier
+
+
+@dataclass(frozen=True, slots=True)
+class Fleet:
+    """Who is in the fleet, signed, so that no node can put another machine into it.
+
+    Attributes:
+        note: Signs the digest of the members; empty when none came with it.
+    """
+
+    members: tuple[FleetMember, ...] = ()
+    note: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +91,44 @@ class Witness:
 
     node_id: str
     checkpoints: tuple[Checkpoint, ...]
-    fleet: tuple[FleetMember, ...]
+    fleet: Fleet
+
+
+@dataclass(frozen=True, slots=True)
+class Remembered:
+    """One instance as its node keeps the request that placed it.
+
+    Attributes:
+        name: That it was placed under, and `node` the name its node had then.
+        sheet: sha256 of its launch sheet, which says which variant of its package it is.
+        manifest_bytes: Size of its package's manifest in the node's store; 0 where that is gone.
+    """
+
+    instance: InstanceId
+    name: str
+    node: str
+    decision: str
+    package: PackageId
+    sheet: str
+    env: tuple[tuple[str, str], ...] = ()
+    args: tuple[str, ...] = ()
+    signatures: tuple[str, ...] = ()
+    manifest_bytes: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Recalled:
+    """What a node keeps that a ledger which was lost must know again.
+
+    Attributes:
+        torn: Instances whose request cannot be read.
+        revoked: Kind (package or artifact) and what is never started there again.
+    """
+
+    node_id: str
+    instances: tuple[Remembered, ...]
+    torn: tuple[InstanceId, ...]
+    revoked: tuple[tuple[str, str], ...]
 
 
 @dataclass(frozen=True, slots=True)

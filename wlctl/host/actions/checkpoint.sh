@@ -1,7 +1,7 @@
 # shellcheck shell=sh
 # checkpoint, fleet: what this node keeps for its ledger, as a witness of it. Only added to: the
 # last 64 checkpoints and the first of each day, and beside them who is in the fleet.
-installation='' epoch='' seq='' hash='' note='' members=
+installation='' epoch='' seq='' hash='' note='' fleet=- members=
 param() {
 	case $1 in
 	installation) installation=$2 ;;
@@ -9,6 +9,7 @@ param() {
 	seq) seq=$2 ;;
 	hash) hash=$2 ;;
 	note) note=$raw ;;
+	fleet) fleet=$raw ;;
 	member) members="${members}member $raw$nl" ;;
 	*) unknown_param "$1" ;;
 	esac
@@ -69,6 +70,6 @@ if only_forward; then
 		refuse resources "$S cannot be written"
 fi
 if [ -n "$members" ]; then
-	put_text "$I/fleet" "$epoch $seq$nl${members%"$nl"}" || refuse resources "$S cannot be written"
+	put_text "$I/fleet" "$epoch $seq $fleet$nl${members%"$nl"}" || refuse resources "$S cannot be written"
 fi
 finish ok

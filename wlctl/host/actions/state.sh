@@ -58,6 +58,11 @@ get() { # FILE -> g: 0 whole, 1 there is none, 2 torn
 		;;
 	esac
 }
+newest_checkpoint() { # say which event of its ledger's chain this node keeps as the newest
+	get_text "$I/checkpoints" || return 0
+	t_l=${text##*"$nl"}
+	answer checkpoint "${t_l% *}"
+}
 field() { # N LINE -> f: a word of a line
 	f_n=$1
 	# shellcheck disable=SC2086 # words

@@ -69,10 +69,7 @@ case $? in
 0) answer revocations "$v_epoch" "$v_serial" "$v_hash" ;;
 2) answer revocations - ;;
 esac
-if get_text "$I/checkpoints"; then
-	t_l=${text##*"$nl"}
-	answer checkpoint "${t_l% *}"
-fi
+newest_checkpoint
 set +f
 set -- "$I/instances"/*/
 departed=
