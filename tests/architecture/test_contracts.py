@@ -72,6 +72,7 @@ BREACHES = [
     pytest.param(
         "cryptography-in-signing", "ledger/chain.py", "import cryptography", id="keys there"
     ),
+    pytest.param("apprise-in-notify", "flows/alerting.py", "import apprise", id="in our process"),
     pytest.param("terminal-in-cli", "flows/runtime.py", "import rich", id="a flow prints"),
     pytest.param("terminal-in-cli", "config/values.py", "import typer", id="settings parse"),
 ]

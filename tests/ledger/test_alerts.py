@@ -10,11 +10,11 @@ from hypothesis import strategies as st
 from tests.ledger.made import AUTHOR, INSTALLATION, NOW_MS, opened, tamper
 from wlctl.errors import UnknownName
 from wlctl.ledger import alerts, chain
-from wlctl.ledger.alerts import Channel, KeptAlert, Settled
+from wlctl.ledger.alerts import Settled
 from wlctl.ledger.opening import create_ledger
 from wlctl.ledger.store import Ledger
 from wlctl.ledger.verify import Broken, Verified, verify
-from wlctl.model.alert import REASON_MAX, Alert, AlertKind
+from wlctl.model.alert import REASON_MAX, Alert, AlertKind, Channel, KeptAlert
 
 DEAD = Alert(AlertKind.NODE_DEAD, "elm", "no answer")
 HELD = Alert(AlertKind.HELD, "web", "it failed 3 times")

@@ -40,6 +40,7 @@ COMMANDS = {
     "stop": Lazy("wlctl.cli.ending", "stop", "Stop copies, with proof."),
     "unload": Lazy("wlctl.cli.ending", "unload", "Stop copies and remove them."),
     "reconcile": Lazy("wlctl.cli.reconcile", "reconcile", "One pass over the fleet, for cron."),
+    "alerts": Lazy("wlctl.cli.alerts", "app", "What is wrong and waits for somebody."),
     "audit": Lazy("wlctl.cli.audit", "app", "The chain: what happened, verified."),
     "ledger": Lazy("wlctl.cli.ledger", "app", "The ledger: checked, backed up, migrated."),
     "config": Lazy("wlctl.cli.config", "app", "Settings, and who set them."),

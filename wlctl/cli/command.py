@@ -149,12 +149,23 @@ def _placed_in(ctx: Any) -> Iterator[None]:
         raise
 
 
+class ListingGroup(Group):
+    """A group that lists when no member is named: `wlctl alerts` is `wlctl alerts ls`."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Put `ls` before options that stand alone."""
+        named = {*self.list_commands(ctx), "-h", "--help"}
+        if not named.intersection(args) and all(word.startswith("-") for word in args[:1]):
+            args = ["ls", *args]
+        return super().parse_args(ctx, args)
+
+
 class App(typer.Typer):
     """A command group: decorate its commands with `@app.command("name")`."""
 
-    def __init__(self, about: str) -> None:
+    def __init__(self, about: str, *, cls: type[Group] = Group) -> None:
         super().__init__(
-            cls=Group,
+            cls=cls,
             help=about,
             add_completion=False,
             rich_markup_mode=None,

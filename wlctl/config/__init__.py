@@ -6,7 +6,8 @@ from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
-from wlctl.config import files, secrets, values
+from wlctl.config import alerting, files, secrets, values
+from wlctl.config.alerting import Alerting
 from wlctl.config.secrets import SecretSource
 from wlctl.config.values import Parse
 from wlctl.errors import InvalidFile, NoHome, UsageError
@@ -76,6 +77,7 @@ class Settings:
         db: URL of the ledger, or the absolute path of its file.
         origins: Who set each of the others, by name.
         secrets: Where the values of secrets are, by name.
+        alerts: Whom alerts are told to.
     """
 
     db: str = _setting(
@@ -134,6 +136,7 @@ class Settings:
     )
     origins: Mapping[str, Origin] = field(default_factory=dict)
     secrets: Mapping[str, SecretSource] = field(default_factory=dict)
+    alerts: Alerting = field(default_factory=Alerting)
 
 
 SETTINGS = {item.name: item.metadata for item in fields(Settings) if item.metadata}
@@ -190,9 +193,13 @@ def load(flags: Mapping[str, object], environ: Mapping[str, str], places: Places
     project = files.read_project(places.project_file)
     user = files.read(places.user_file)
     named = {
-        **secrets.read(places.system_file, _secrets_of(places.system_file, system)),
-        **secrets.read(places.user_file, _secrets_of(places.user_file, user)),
+        **secrets.read(places.system_file, _taken(places.system_file, secrets.TABLE, system)),
+        **secrets.read(places.user_file, _taken(places.user_file, secrets.TABLE, user)),
     }
+    told = alerting.over(
+        alerting.read(places.system_file, _taken(places.system_file, alerting.TABLE, system)),
+        alerting.read(places.user_file, _taken(places.user_file, alerting.TABLE, user)),
+    )
     found: dict[str, tuple[object, Origin]] = {}
     _add(found, _from_file(system, places.system_file))
     _add(found, _from_file(user, places.user_file))
@@ -207,11 +214,11 @@ def load(flags: Mapping[str, object], environ: Mapping[str, str], places: Places
                 hint="leave the flag out",
             )
         found[key] = (value, origin)
-    return replace(_settled(found, places), secrets=named)
+    return replace(_settled(found, places), secrets=named, alerts=told)
 
 
-def _secrets_of(path: Path | None, table: dict[str, object]) -> dict[str, object]:
-    return _table(path, secrets.TABLE, table.pop(secrets.TABLE, {}))
+def _taken(path: Path | None, name: str, file: dict[str, object]) -> dict[str, object]:
+    return _table(path, name, file.pop(name, {}))
 
 
 def written(key: str) -> str:

@@ -33,8 +33,13 @@ class SecretSource:
     command: tuple[str, ...] = ()
 
 
-def read(path: Path | None, table: Mapping[str, object]) -> dict[str, SecretSource]:
+def read(
+    path: Path | None, table: Mapping[str, object], *, title: str = TABLE
+) -> dict[str, SecretSource]:
     """Read the table of one settings file.
+
+    Args:
+        title: What stands above the table there.
 
     Raises:
         InvalidFile: An entry is none; its value is not shown, since somebody may have put it there.
@@ -42,13 +47,13 @@ def read(path: Path | None, table: Mapping[str, object]) -> dict[str, SecretSour
     found = {}
     for name, said in table.items():
         if NAME.fullmatch(name) is None:
-            raise InvalidFile(f"{path}: {TABLE}.{name[:60]} is not a name", hint=_FORMS)
-        found[name] = _source(path, name, said)
+            raise InvalidFile(f"{path}: {title}.{name[:60]} is not a name", hint=_FORMS)
+        found[name] = _source(path, f"{title}.{name}", said)
     return found
 
 
 def _source(path: Path | None, name: str, said: object) -> SecretSource:
-    wrong = InvalidFile(f"{path}: {TABLE}.{name} does not say where its value is", hint=_FORMS)
+    wrong = InvalidFile(f"{path}: {name} does not say where its value is", hint=_FORMS)
     if not isinstance(said, dict) or len(said) != 1:
         raise wrong
     (kind, value), where = next(iter(said.items())), str(path)

@@ -51,11 +51,19 @@ def resolve(rt: Runtime, names: Iterable[str], entries: Mapping[str, str]) -> Se
         SecretUnavailable: One cannot be had, or cannot be a secret.
     """
     return tuple(
-        (name, _value(name, source)) for name, source in sources(rt, names, entries).items()
+        (name, value_of(name, source)) for name, source in sources(rt, names, entries).items()
     )
 
 
-def _value(name: str, source: SecretSource) -> str:
+def value_of(name: str, source: SecretSource) -> str:
+    """Get one value.
+
+    Args:
+        name: What to call it where it cannot be had.
+
+    Raises:
+        SecretUnavailable: It cannot be had, or cannot be a secret.
+    """
     if source.env:
         text = os.environ.get(source.env)
         if text is None:

@@ -10,26 +10,8 @@ from wlctl.errors import UnknownName
 from wlctl.ledger import chain
 from wlctl.ledger.schema import alert_channels, alerts
 from wlctl.ledger.store import ReadTx, WriteTx
-from wlctl.model.alert import Alert, AlertKind
+from wlctl.model.alert import Alert, AlertKind, Channel, KeptAlert
 from wlctl.model.event import Json
-
-
-@dataclass(frozen=True, slots=True)
-class KeptAlert:
-    """An alert that was raised.
-
-    Attributes:
-        id: Counts up from 1; never used again.
-        acked_by: Who said that they know; empty while nobody did.
-        closed_at_ms: When its cause was found gone; None while it lasts.
-    """
-
-    id: int
-    alert: Alert
-    raised_at_ms: int
-    acked_at_ms: int | None = None
-    acked_by: str = ""
-    closed_at_ms: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,25 +25,6 @@ class Settled:
     def is_unproven(self) -> bool:
         """Something new is about what nobody knows."""
         return any(one.alert.is_unproven for one in self.raised)
-
-
-@dataclass(frozen=True, slots=True)
-class Channel:
-    """How far one way to tell people has come.
-
-    Attributes:
-        name: As the settings have it.
-        told_id: Every alert up to this one has been told of, or needs not be any more.
-        full_at_ms: When its budget of messages will be full again.
-        tried_at_ms: When it was last used; None for never.
-        outcome: Of that: `told`, or how it failed.
-    """
-
-    name: str
-    told_id: int = 0
-    full_at_ms: int = 0
-    tried_at_ms: int | None = None
-    outcome: str = ""
 
 
 def nothing_unjudged(_alert: Alert) -> bool:

@@ -1,4 +1,4 @@
-"""What is wrong and waits for a person: the kinds there are, and one alert."""
+"""What is wrong and waits for a person: the kinds there are, one alert, and who was told of it."""
 
 import re
 from dataclasses import dataclass
@@ -6,10 +6,12 @@ from enum import StrEnum
 
 
 class AlertKind(StrEnum):
-    """What is not as it should be; `wlctl help alerts` lists them."""
+    """What is not as it should be; `wlctl help topics` lists them."""
 
     NODE_DEAD = "node-dead"
     """A node has not answered for so long that what ran there counts as lost."""
+    NODE_REFUSES = "node-refuses"
+    """A node answers and cannot be used: nothing is done there, and nothing there is lost."""
     CONTROLLER_ISOLATED = "controller-isolated"
     """So many nodes fell silent at once that it is this machine which is cut off."""
     STATE_LOST = "state-lost"
@@ -102,6 +104,43 @@ class Alert:
     def is_unproven(self) -> bool:
         """See `AlertKind.is_unproven`."""
         return self.kind.is_unproven
+
+
+@dataclass(frozen=True, slots=True)
+class KeptAlert:
+    """An alert that was raised.
+
+    Attributes:
+        id: Counts up from 1; never used again.
+        acked_by: Who said that they know; empty while nobody did.
+        closed_at_ms: When its cause was found gone; None while it lasts.
+    """
+
+    id: int
+    alert: Alert
+    raised_at_ms: int
+    acked_at_ms: int | None = None
+    acked_by: str = ""
+    closed_at_ms: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Channel:
+    """How far one way to tell people has come.
+
+    Attributes:
+        name: As the settings have it.
+        told_id: Every alert up to this one has been told of, or needs not be any more.
+        full_at_ms: When its budget of messages will be full again.
+        tried_at_ms: When it was last used; None for never.
+        outcome: Of that: `told`, or how it failed.
+    """
+
+    name: str
+    told_id: int = 0
+    full_at_ms: int = 0
+    tried_at_ms: int | None = None
+    outcome: str = ""
 
 
 def _fit(text: str) -> str:
