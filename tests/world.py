@@ -520,3 +520,4 @@ def lost_at(step: str, moment: str) -> Hook:
         raise ConnectionLost(f"{step}: the connection ended")
 
     return hook
+    controller_boot_id: str = "c" * 32

@@ -175,6 +175,7 @@ def _the_fleet() -> None:
         sa.Column("attested_dead_at_ms", sa.BigInteger),
         sa.Column("enforced", sa.Boolean, nullable=False),
         sa.Column("enforced_at_ms", sa.BigInteger),
+        sa.Column("attested_boot_id", sa.Text),
         sa.Column("enforcement_sha256", sa.Text),
         sa.Column("projects", sa.Text, nullable=False),
         sa.Column("removed", sa.Boolean, nullable=False),
@@ -389,14 +390,15 @@ def _passes() -> None:
         ),
     )
     op.create_table(
-        "retries",
+        "troubles",
         sa.Column("instance_id", sa.Text, nullable=False),
-        sa.Column("tries", sa.BigInteger, nullable=False),
-        sa.Column("next_at_ms", sa.BigInteger, nullable=False),
+        sa.Column("kind", sa.Text, nullable=False),
         sa.Column("why", sa.Text, nullable=False),
-        sa.PrimaryKeyConstraint("instance_id", name="pk_retries"),
+        sa.Column("tries", sa.BigInteger, nullable=False),
+        sa.Column("until_ms", sa.BigInteger, nullable=False),
+        sa.PrimaryKeyConstraint("instance_id", name="pk_troubles"),
         sa.ForeignKeyConstraint(
-            ["instance_id"], ["instances.id"], name="fk_retries_instance_id_instances"
+            ["instance_id"], ["instances.id"], name="fk_troubles_instance_id_instances"
         ),
     )
     op.create_table(

@@ -21,6 +21,7 @@ from wlctl.ledger.instances import Step
 from wlctl.ledger.opening import open_ledger
 from wlctl.ledger.store import Ledger, WriteTx
 from wlctl.ledger.verify import Broken, Verified, verify
+from wlctl.model.boottime import BootTime
 from wlctl.model.event import Author, Event
 from wlctl.model.fleet import Hold
 from wlctl.model.ids import InstanceId
@@ -68,6 +69,9 @@ class TestRuntime(Runtime):
 
     def connect(self, address: Address) -> FakeSession:  # type: ignore[override] # a session's twin
         return self._world.connect(address)
+
+    def boot_time(self) -> BootTime:
+        return BootTime(self._world.controller_boot_id, next(self._clock))
 
     def elapsed_s(self) -> float:
         return next(self._clock) / 1000

@@ -14,6 +14,7 @@ from wlctl.errors import ExitCode
 from wlctl.flows.reconcile import Done, Pass
 from wlctl.flows.reconcile import reconcile as go_over
 from wlctl.lifecycle.table import Act
+from wlctl.model.alert import KeptAlert
 from wlctl.model.event import Json
 
 SCHEMA = "wlctl.reconcile/1"
@@ -42,10 +43,14 @@ def reconcile(
     after its node was started anew; how copies are is written into their history. A pass right
     after one does nothing. Run it from cron every minute: `wlctl help cron`.
 
-    A copy whose node stays away is held where it is: this version places nothing elsewhere by
-    itself, and raises no alerts.
+    A node that is silent for long, while others answer, is dead: what was meant to run there is
+    placed anew, so many copies a pass as max_moves_per_pass says. Without a lease such a copy may
+    still run on a node that is only cut off, until that is back: at least once. With one (--lease)
+    the new copy waits until the old one is gone for certain.
 
-    Exit 5: something is unsettled or unproven. Exit 7: something else is not as it should be.
+    What is wrong is an alert, raised once, and closed when it is over: `wlctl alerts`. Exit 5: this
+    pass raised one about something unsettled or unproven. Exit 7: it raised others only. Exit 0:
+    whatever is still wrong was raised before.
     """
     session = session_of(ctx)
     stopped = threading.Event()
@@ -72,10 +77,9 @@ def _stop_on_signals(stopped: threading.Event) -> None:
 
 
 def _exit_code(found: Pass) -> ExitCode:
-    troubles = [one for one in found.done if one.trouble]
-    if any(one.is_unproven for one in troubles):
+    if any(one.alert.is_unproven for one in found.raised):
         return ExitCode.INDETERMINATE
-    return ExitCode.PARTIAL if troubles or found.silent else ExitCode.DONE
+    return ExitCode.PARTIAL if found.raised else ExitCode.DONE
 
 
 def _show(session: Session, found: Pass, *, quiet: bool, dry_run: bool) -> None:
@@ -89,7 +93,11 @@ def _show(session: Session, found: Pass, *, quiet: bool, dry_run: bool) -> None:
         "another_pass": found.is_other,
         "nodes": found.asked,
         "silent": {name: failure.code for name, failure in found.silent.items()},
+        "isolated": found.isolated,
         "done": [_json(one) for one in found.done],
+        "raised": [_alert(one) for one in found.raised],
+        "closed": [_alert(one) for one in found.closed],
+        "open_alerts": found.open,
     }
     render.document(session, SCHEMA, told, [*_lines(found), _summary(found)])
 
@@ -105,6 +113,11 @@ def _json(one: Done) -> dict[str, Json]:
     }
 
 
+def _alert(kept: KeptAlert) -> dict[str, Json]:
+    one = kept.alert
+    return {"kind": one.kind.value, "subject": one.subject, "reason": one.reason}
+
+
 def _lines(found: Pass) -> Iterator[str]:
     for name, failure in found.silent.items():
         yield f"{name} cannot be looked at ({failure.code}): {failure.message}"
@@ -114,12 +127,22 @@ def _lines(found: Pass) -> Iterator[str]:
             what = "seen"
         trouble = f": {one.trouble}" if one.trouble else ""
         yield f"{one.name} on {one.node}: {what.replace('_', ' ')}, {one.came}{trouble}"
+    if found.isolated:
+        yield "this machine seems to be cut off: no node is judged by its silence"
+    for kept in found.raised:
+        subject = f" {kept.alert.subject}" if kept.alert.subject else ""
+        yield f"alert {kept.id}, {kept.alert.kind.value}{subject}: {kept.alert.reason}"
+    for kept in found.closed:
+        subject = f" {kept.alert.subject}" if kept.alert.subject else ""
+        yield f"alert {kept.id}, {kept.alert.kind.value}{subject}: over"
 
 
 def _summary(found: Pass) -> str:
     if found.is_other:
         return "another reconcile is at work on this ledger: nothing to do here"
     silent = f", {len(found.silent)} silent" if found.silent else ""
+    if found.open:
+        silent += f"; alerts open: {found.open}"
     wrong = sum(bool(one.trouble) for one in found.done)
     return (
         f"{found.asked} nodes{silent}; {len(found.done) - wrong} brought nearer, "

@@ -94,6 +94,12 @@ class Settings:
     reconcile_interval_s: float = _setting(
         values.seconds(1, 86400), 60.0, "how often `reconcile` runs; no lease may be shorter than 3"
     )
+    dead_after_s: float = _setting(
+        values.seconds(1, 86400), 90.0, "how long a node may be silent before it counts as dead"
+    )
+    max_moves_per_pass: int = _setting(
+        values.count(0, 10_000), 10, "how many lost copies one pass of `reconcile` places anew"
+    )
     connect_timeout_s: float = _setting(
         values.seconds(0.1, 600), 10.0, "how long a node may take to accept a connection"
     )

@@ -45,6 +45,20 @@ def seconds(least: float, most: float) -> Parse:
     return parse
 
 
+def count(least: int, most: int) -> Parse:
+    """Make a parser of a whole number; both ends belong to it."""
+
+    def parse(value: object) -> int:
+        digits = str(value)
+        if isinstance(value, bool) or not (digits.isascii() and digits.isdecimal()):
+            raise ValueError("say a whole number")
+        if len(digits) > len(str(most)) or not least <= int(digits) <= most:
+            raise ValueError(f"say {least} to {most}")
+        return int(digits)
+
+    return parse
+
+
 def weight(value: object) -> float:
     """Read what a term of a score is worth: finite and at least zero."""
     if isinstance(value, bool) or not isinstance(value, int | float | str):

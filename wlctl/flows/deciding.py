@@ -16,7 +16,7 @@ from wlctl.model.fleet import ClusterState, NodeView, view_of
 from wlctl.model.ids import DecisionId, InstanceId, NodeName
 from wlctl.model.placement import Decision, PlaceRequest, Weights
 from wlctl.model.policy import Work
-from wlctl.model.workload import WorkloadSpec
+from wlctl.model.workload import Op, WorkloadSpec
 from wlctl.placement import engine
 from wlctl.placement.document import document, encode
 from wlctl.placement.shapes import Document
@@ -42,6 +42,8 @@ class Order:
         max_reschedules: How often it may be moved by itself; None for what the package says.
         key: Spent by the first order that is carried out with it; empty for none.
         plan: What `--plan-out` wrote: the decision must come out the same; None for any.
+        moving: The copy that it moves; what that one holds is not in its way.
+        current_node: Where that copy is.
         to_finish: It will be waited for to its end, so it must be one that ends by itself.
     """
 
@@ -67,6 +69,8 @@ class Order:
     key: str = ""
     plan: Plan | None = None
     to_finish: bool = False
+    moving: InstanceId | None = None
+    current_node: NodeName | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,6 +138,8 @@ def request_of(order: Order, spec: WorkloadSpec, views: Sequence[NodeView]) -> P
         pin=order.pin,
         prefer=order.prefer,
         avoid=order.avoid,
+        current_node=order.current_node,
+        moving=order.moving,
         why=order.why,
     )
 
@@ -159,13 +165,14 @@ def record(
         package_id=admitted.package_id,
         node=None if chosen is None else chosen.node,
         instance_id=None if chosen is None else instance_id,
-        counts=_counts(decision),
+        counts=counts_of(decision),
         dry_run=order.dry_run,
     )
     return found, told
 
 
-def _counts(decision: Decision) -> dict[str, int]:
+def counts_of(decision: Decision) -> dict[str, int]:
+    """Count who is eligible, who is not, and how many nodes fail each constraint."""
     counts = {"eligible": len(decision.ranked), "rejected": len(decision.rejected)}
     for rejections in decision.rejected.values():
         for constraint in {rejection.constraint for rejection in rejections}:
@@ -211,3 +218,36 @@ def options_read(kept: Mapping[str, Json]) -> Options:
         start=kept["start"] is True,
         secrets={name: str(entry) for name, entry in secrets.items()},
     )
+
+
+def order_read(kept: Mapping[str, Json], package: Path, name: str) -> Order:
+    """Read back an order that `options_of` wrote, to carry it out once more for one copy."""
+    options = options_read(kept)
+    pin, lease_ms = kept["pin"], kept["lease_ms"]
+    return Order(
+        package=package,
+        name=name,
+        pin=NodeName(str(pin)) if pin else None,
+        prefer=tuple(NodeName(str(one)) for one in _list(kept["prefer"])),
+        avoid=tuple(NodeName(str(one)) for one in _list(kept["avoid"])),
+        where=tuple(where_read(one) for one in _list(kept["where"])),
+        allow_emulated=kept["allow_emulated"] is True,
+        start=options.start,
+        project=str(kept["project"]),
+        env=options.env,
+        args=options.args,
+        secrets=tuple(options.secrets.items()),
+        lease_ms=lease_ms if isinstance(lease_ms, int) else None,
+    )
+
+
+def where_read(kept: Json) -> Where:
+    """Read back one condition of an order."""
+    assert isinstance(kept, Mapping)
+    op = kept["op"]
+    return Where(str(kept["subject"]), None if op is None else Op(str(op)), str(kept["value"]))
+
+
+def _list(kept: Json) -> Sequence[Json]:
+    assert isinstance(kept, list | tuple)
+    return kept

@@ -18,7 +18,7 @@ from wlctl.errors import (
     Unreachable,
     WlctlError,
 )
-from wlctl.flows import deciding, gate, settling
+from wlctl.flows import deciding, gate, leasing, settling, witnesses
 from wlctl.flows.intents import (
     REQUEST_VALID_MS,
     Intent,
@@ -166,8 +166,9 @@ def _next(
     if not left:
         return None
     with rt.ledger.write(rt.now_ms(), rt.author) as tx:
-        if instances.holder_of(tx, wanted.name) is not None:
-            return None  # somebody placed that name meanwhile
+        holder = instances.holder_of(tx, wanted.name)
+        if (None if holder is None else holder.id) != wanted.replaces:
+            return None  # somebody placed that name meanwhile, or ended what was to be replaced
         again = replace(wanted.order, count=1)
         decision = deciding.decide(rt, tx, tx.now_ms, again, wanted.admitted)
         fresh = {candidate.node: candidate for candidate in decision.ranked}
@@ -235,6 +236,7 @@ def _send(rt: Runtime, intent: Intent, go_on: Callable[[], bool]) -> Placed | La
         _check_ours(rt, intent, go_on)
         offered = session.offer(rt.ledger.installation, tuple(sizes))
         if isinstance(offered, Refused):
+        read_at = rt.boot_time()
             return offered
         check_identity(intent.node, offered.node_id)
         for sha256 in offered.missing:
@@ -247,6 +249,8 @@ def _send(rt: Runtime, intent: Intent, go_on: Callable[[], bool]) -> Placed | La
         _check_ours(rt, intent, go_on)
         return session.place(request_for(rt, intent, uptime_ms=offered.uptime_ms))
 
+        ttl_ms = intent.wanted.order.lease_ms or admitted.workload.lifecycle.lease_ms
+        leasing.about_to_send(rt, intent.instance.id, ttl_ms, read_at)
 
 def _check_ours(rt: Runtime, intent: Intent, go_on: Callable[[], bool]) -> None:
     """Make sure, before each step, that it is still for us to do.

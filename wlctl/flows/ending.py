@@ -143,14 +143,20 @@ def unload_one(
 
 
 @dataclass(frozen=True, slots=True)
+def unload_again(rt: Runtime, instance: Instance) -> Ending:
+    """Unload once more what was closed here, and its node has after all; see `unload`."""
+    return _end(rt, Verb.UNLOAD, instance, _How(again=True))
+
+
 class _How:
-    """With which options."""
+    """With which options; `again` asks also for what is unloaded by the ledger's word."""
 
     grace_ms: int | None = None
     purge: bool = False
     wait: bool = True
     within_s: float | None = None
 
+    again: bool = False
 
 @dataclass(frozen=True, slots=True)
 class _Wish:
@@ -171,7 +177,7 @@ class _Wish:
 
 
 def _end(rt: Runtime, verb: Verb, instance: Instance, how: _How) -> Ending:
-    if instance.state is State.UNLOADED:
+    if instance.state is State.UNLOADED and not how.again:
         return Ending(verb, End.ALREADY, instance)
     with operations.turn(rt.ledger, instance.id, timeout_s=rt.settings.busy_timeout_s) as turn:
         wish = _intend(rt, verb, turn, how)
@@ -213,7 +219,8 @@ def _intend(rt: Runtime, verb: Verb, turn: Turn, how: _How) -> _Wish | Ending:
         token = rt.new_token()
         operating.take_over(tx, turn, token)
         instance = instances.get(tx, InstanceId(turn.scope))
-        if instance.state is State.UNLOADED or (verb is Verb.STOP and _is_stopped(tx, instance)):
+        is_gone = instance.state is State.UNLOADED and not how.again
+        if is_gone or (verb is Verb.STOP and _is_stopped(tx, instance)):
             return Ending(verb, End.ALREADY, instance)
         node = nodes.get(tx, instance.node)
         denial = gate.verb(rt, tx, Action(verb.value), instance=instance, node=node)

@@ -31,6 +31,7 @@ class Wanted:
         name: Of this copy.
         order_row: Number of the order in the ledger.
         request: What was decided about; of it, this is one copy.
+        replaces: The copy whose place it takes.
         secrets: Values, which are kept nowhere else and never shown.
     """
 
@@ -41,6 +42,7 @@ class Wanted:
     order_row: int
     admitted: Admitted
     request: PlaceRequest
+    replaces: InstanceId | None = None
     secrets: actions.Secrets = field(default=(), repr=False)
 
 
@@ -91,6 +93,7 @@ def intend(rt: Runtime, tx: WriteTx, wanted: Wanted, candidate: Candidate, turn:
     operation = operations.begin(tx, turn, "place", token=rt.new_token())
     number = attempts.next_number(tx, wanted.decision)
     attempt = Attempt(
+        replaces=wanted.replaces,
         wanted.decision, number, instance_id, candidate.node, wanted.claim, outcome=None
     )
     attempts.begin(tx, attempt)

@@ -216,6 +216,16 @@ def admit(rt: Runtime, package: Path) -> Admitted:
     return _admitted(verified, store, is_stale=is_stale(package, verified.manifest))
 
 
+def admit_stored(rt: Runtime, package: PackageId) -> Admitted:
+    """Verify exactly this package of the store, whatever is on any disk by now.
+
+    Raises:
+        WlctlError: As `admit`.
+    """
+    verified = stored.verify_stored(rt, package, trust.trust_of(rt), fetches=True)
+    return _admitted(verified, Store(rt.home.store), is_stale=False)
+
+
 def record(tx: "WriteTx", admitted: Admitted) -> None:
     """Remember an admitted package, in the transaction that decides about it."""
     from wlctl.ledger import packages

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from wlctl.config import Settings
 from wlctl.errors import UsageError
+from wlctl.model.boottime import BootTime
 from wlctl.model.event import Author
 from wlctl.model.ids import InstallationId, InstanceId
 from wlctl.model.node import Address
@@ -102,6 +103,19 @@ class Runtime:
     def elapsed_s(self) -> float:
         """Read the clock that waiting is counted on: it never jumps."""
         return time.monotonic()
+
+    def boot_time(self) -> BootTime:
+        """Read the clock that nothing sets, and that counts sleep, too.
+
+        Raises:
+            UsageError: This system has none.
+        """
+        if not hasattr(time, "CLOCK_BOOTTIME"):
+            raise UsageError(
+                "this system has no clock that counts sleep, and leases and silence need one",
+                hint="run this on Linux",
+            )
+        return BootTime(_boot_id(), int(time.clock_gettime(time.CLOCK_BOOTTIME) * 1000))
 
     def sleep(self, seconds: float) -> None:
         """Let time pass."""
@@ -200,6 +214,11 @@ def ssh_configs() -> tuple[Path, ...]:
 def build(settings: Settings, *, command: str, message: str) -> Runtime:
     """Put a runtime together for the person who runs this process."""
     return Runtime(settings, Author(actor=_actor(), command=command, message=message))
+
+
+def _boot_id() -> str:
+    """Say which boot this is; see random(4), `/proc/sys/kernel/random/boot_id`."""
+    return Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii").strip()
 
 
 def _letters(count: int) -> str:

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import cast
 
 from wlctl.errors import GateDenied, Revoked, WlctlError
-from wlctl.flows import stored, trust
+from wlctl.flows import deciding, stored, trust
 from wlctl.gate.work import work_of
 from wlctl.ledger import instances, nodes, packages, sayings
 from wlctl.ledger.packages import StoredPackage
@@ -15,9 +15,9 @@ from wlctl.model.fleet import view_of
 from wlctl.model.instance import Instance
 from wlctl.model.package import Health, PackageFile
 from wlctl.model.policy import Work
-from wlctl.model.workload import Execution, Op, Requirement, WorkloadSpec
+from wlctl.model.workload import Execution, Requirement, WorkloadSpec
 from wlctl.package import manifest, verify
-from wlctl.placement.where import Where, known_of, resolve
+from wlctl.placement.where import known_of, resolve
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,15 +99,10 @@ def lease_of(tx: ReadTx, instance: Instance) -> int | None:
 
 def _conditions(tx: ReadTx, options: Mapping[str, Json]) -> tuple[Requirement, ...]:
     """Read the order's own conditions again: what they mean depends on what the fleet has."""
-    kept = cast("Sequence[Mapping[str, str | None]]", options.get("where", ()))
+    kept = cast("Sequence[Mapping[str, Json]]", options.get("where", ()))
     if not kept:
         return ()
     said = sayings.of_fleet(tx)
     views = [view_of(node, None, said.get(node.name, ())) for node in nodes.ls(tx)]
     known = known_of(view.capabilities for view in views)
-    return tuple(resolve(_condition(one), known) for one in kept)
-
-
-def _condition(kept: Mapping[str, str | None]) -> Where:
-    op = kept["op"]
-    return Where(str(kept["subject"]), None if op is None else Op(op), str(kept["value"]))
+    return tuple(resolve(deciding.where_read(one), known) for one in kept)

@@ -18,7 +18,7 @@ from wlctl.errors import (
     Unreachable,
     WlctlError,
 )
-from wlctl.flows import looking, operating, secrets
+from wlctl.flows import leasing, looking, operating, secrets, witnesses
 from wlctl.flows.intents import REQUEST_VALID_MS, check_ours, lease_until_ms, walk_to
 from wlctl.flows.looking import Look
 from wlctl.flows.mirror import changes, mirror
@@ -248,6 +248,7 @@ def _send(rt: Runtime, wish: Wish, session: "NodeSession") -> Launched | Refused
     if isinstance(offered, Refused):
         return offered
     check_identity(wish.node, offered.node_id)
+    read_at = rt.boot_time()
     store = Store(rt.home.store)
     for sha256 in offered.missing:
         check_ours(rt, wish.operation)
@@ -260,6 +261,7 @@ def _send(rt: Runtime, wish: Wish, session: "NodeSession") -> Launched | Refused
         StartRequest(
             installation=rt.ledger.installation,
             instance=wish.instance.id,
+    leasing.about_to_send(rt, wish.instance.id, wish.staged.lease_ms, read_at)
             number=wish.operation.number,
             generation=wish.instance.generation,
             fence=wish.fence,

@@ -187,6 +187,12 @@ def current(tx: ReadTx) -> list[Instance]:
     return [_instance(row) for row in rows]
 
 
+def rescheduled(tx: ReadTx) -> list[Instance]:
+    """Return those whose place was taken and whose end is not proven yet, ascending by id."""
+    query = _QUERY.where(instances.c.state == State.RESCHEDULED.value).order_by(instances.c.id)
+    return [_instance(row) for row in tx.conn.execute(query)]
+
+
 def of_ids(tx: ReadTx, ids: Iterable[InstanceId]) -> list[Instance]:
     """Return those of `ids` that the ledger knows, closed ones too, ascending by id."""
     query = _QUERY.where(instances.c.id.in_(sorted(ids))).order_by(instances.c.id)

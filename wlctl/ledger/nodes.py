@@ -81,6 +81,7 @@ def _row_of(tx: WriteTx, node: Node) -> dict[str, object]:
         "rekeyed_at_ms": node.rekeyed_at_ms,
         "attested_dead_at_ms": None,
         "enforced": node.address.enforced,
+        "attested_boot_id": None,
         "enforced_at_ms": None,
         "enforcement_sha256": None,
         "projects": "[]",
@@ -210,7 +211,8 @@ def attest_dead(
     """
     before = get(tx, name)
     if not replaced:
-        _change(tx, name, attested_dead_at_ms=tx.now_ms, liveness=Liveness.DEAD.value)
+        said = {"attested_dead_at_ms": tx.now_ms, "attested_boot_id": before.boot_id}
+        _change(tx, name, liveness=Liveness.DEAD.value, **said)
         if before.liveness is not Liveness.DEAD:
             _chain_liveness(tx, before, Liveness.DEAD, "attested dead")
     payload: dict[str, Json] = {
@@ -305,6 +307,17 @@ def get(tx: ReadTx, name: str) -> Node:
     row = tx.conn.execute(_QUERY.where(nodes_table.c.name == name)).one_or_none()
     if row is None:
         raise UnknownName(f"there is no node {name}", hint="`wlctl node ls` lists the fleet")
+def record_standing(
+    tx: WriteTx, name: NodeName, liveness: Liveness, *, failures: int, silent_ms: int, why: str
+) -> None:
+    """Record what a pass makes of a contact that failed for the reason code `why`."""
+    before = get(tx, name)
+    now = {"failed_contacts": failures, "silent_ms": silent_ms, "failure": why}
+    _change(tx, name, liveness=liveness.value, **now)
+    if liveness is not before.liveness:
+        _chain_liveness(tx, before, liveness, why)
+
+
     return _node_of(row)
 
 
@@ -363,6 +376,7 @@ def _node_of(row: Row[Any]) -> Node:
 def _put_facts(tx: WriteTx, name: NodeName, facts: Facts) -> None:
     tx.conn.execute(delete(facts_table).where(facts_table.c.node == name))
     tx.conn.execute(
+        attested_boot_id=row.attested_boot_id,
         insert(facts_table).values(
             node=name,
             seq=facts.seq,

@@ -202,6 +202,7 @@ nodes = Table(
     Column("enforced_at_ms", BigInteger),
     Column("enforcement_sha256", Text),
     Column("projects", Text, nullable=False),
+    Column("attested_boot_id", Text),
     Column("removed", Boolean, nullable=False),
 )
 """Each machine of the fleet, by the operator's name for it; what was removed stays for history."""
@@ -402,15 +403,14 @@ leases = Table(
 machine's boot-time clock; written before it is sent.
 """
 
-retries = Table(
-    "retries",
+troubles = Table(
+    "troubles",
     metadata,
     Column("instance_id", Text, ForeignKey("instances.id"), primary_key=True),
-    Column("tries", BigInteger, nullable=False),
-    Column("next_at_ms", BigInteger, nullable=False),
+    Column("kind", Text, nullable=False),
     Column("why", Text, nullable=False),
 )
-"""What could not be done about an instance, how often it was tried, and when it is tried again."""
+"""What is not as it should be about an instance, how often it was tried, and when it is again."""
 
 
 # --- troubles, and who was told of them ---
@@ -425,6 +425,8 @@ alerts = Table(
     Column("raised_at_ms", BigInteger, nullable=False),
     Column("seq", BigInteger, ForeignKey("chain.seq"), nullable=False),
     Column("acked_at_ms", BigInteger),
+    Column("tries", BigInteger, nullable=False),
+    Column("until_ms", BigInteger, nullable=False),
     Column("acked_by", Text),
     Column("closed_at_ms", BigInteger),
     CheckConstraint("(acked_at_ms IS NULL) = (acked_by IS NULL)", name="acked"),

@@ -62,6 +62,7 @@ class Case:
         listing: None where the node did not answer.
         same_boot: Its node runs the boot that its newest run was launched under.
         has_other: Its order has another copy that lives, is starting or is unsettled.
+        is_gone: Every run of it is proven ended.
         runs_once: It is a job.
     """
 
@@ -71,6 +72,7 @@ class Case:
     listing: Listing | None = None
     same_boot: bool = True
     has_other: bool = False
+    is_gone: bool = False
     runs_once: bool = False
 
 
@@ -145,7 +147,8 @@ def _unwanted(case: Case) -> Act:
 
 
 def _missing(case: Case) -> Act:
-    never_there = case.state in (State.REQUESTED, State.PLACED, State.FETCHING, State.VERIFIED)
-    if never_there or case.state is State.RESCHEDULED:
-        return Act.NOTHING
+    if case.state in (State.REQUESTED, State.PLACED, State.FETCHING, State.VERIFIED):
+        return Act.NOTHING  # it never was there
+    if case.state is State.LOST and case.is_gone and case.desired is Desired.RUNNING:
+        return Act.REPLACE
     return Act.PROVE_MISSING

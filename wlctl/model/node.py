@@ -108,6 +108,7 @@ class Node:
     node_id: str
     machine_id: str
     boot_id: str
+        attested_boot_id: The boot that was vouched for then; it should never answer again.
     failed_contacts: int
     added_at_ms: int
     seen_at_ms: int | None
@@ -123,3 +124,4 @@ class Node:
         """Answer whether it takes nothing new: until, and not at, the end that was set."""
         until_ms = self.cordoned_until_ms
         return self.cordoned and (until_ms is None or now_ms < until_ms)
+    attested_boot_id: str | None = None

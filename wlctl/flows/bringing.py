@@ -1,0 +1,291 @@
+"""Bring one copy nearer to what is wanted of it, by the same flows that verbs use.
+
+Under the same turns and with the same proofs; what fails is kept as the copy's trouble, and is
+tried again less and less often.
+"""
+
+from dataclasses import dataclass, replace
+
+from wlctl.errors import Busy, Overtaken, WlctlError
+from wlctl.flows import ending, missing, recover, starting
+from wlctl.flows.ending import End, Ending
+from wlctl.flows.intents import walk_to
+from wlctl.flows.looking import Look
+from wlctl.flows.mirror import changes, mirror
+from wlctl.flows.runtime import Runtime
+from wlctl.flows.start_intents import Begin, Beginning
+from wlctl.ledger import generations, instances, troubles
+from wlctl.ledger.store import ReadTx
+from wlctl.ledger.troubles import Trouble
+from wlctl.lifecycle import seen as judging
+from wlctl.lifecycle.backoff import backoff_ms, is_waiting
+from wlctl.lifecycle.machine import LIVE
+from wlctl.lifecycle.table import Act, Case, Listing, decide
+from wlctl.model.alert import AlertKind
+from wlctl.model.ids import NodeName
+from wlctl.model.instance import Desired, Instance, State
+from wlctl.model.node import Liveness, Node
+from wlctl.model.workload import Kind
+
+
+@dataclass(frozen=True, slots=True)
+class Done:
+    """What was done about one copy, or was found and could not be.
+
+    Attributes:
+        act: What the table says; None where an interrupted command was finished. To place a copy
+            anew is left to the pass, which does only so many at a time.
+        came: In one word; `dry_run` where nothing was done.
+        trouble: What is still not as it should be; empty when it is.
+        kind: Of the trouble.
+    """
+
+    name: str
+    node: NodeName
+    act: Act | None
+    came: str
+    trouble: str = ""
+    kind: AlertKind | None = None
+
+    @property
+    def is_unproven(self) -> bool:
+        """Nobody knows whether something of it runs."""
+        return self.kind is not None and self.kind.is_unproven
+
+
+def bring(
+    rt: Runtime, node: Node, instance: Instance, look: Look, *, dry_run: bool = False
+) -> Done | None:
+    """Bring one copy nearer to what is wanted of it; None where nothing was to do or is wrong."""
+    with rt.ledger.read() as tx:
+        is_left = recover.is_open(tx, instance)
+        kept = troubles.find(tx, instance.id)
+    is_early = kept is not None and kept.tries > 0 and is_waiting(kept.until_ms, rt.now_ms())
+    if is_left:
+        if is_early:
+            return None
+        return _keep(rt, instance, finish(rt, instance, dry_run=dry_run), dry_run=dry_run)
+    instance, was = _mirrored(rt, instance, look, dry_run=dry_run)
+    with rt.ledger.read() as tx:
+        act = decide(case_of(tx, instance, look))
+    if act is Act.REPLACE:
+        return Done(instance.name, node.name, act, State.LOST.value)
+    if act is Act.NOTHING:
+        return _at_rest(rt, instance, was, kept, dry_run=dry_run)
+    if is_early:
+        return None
+    if dry_run:
+        return Done(instance.name, node.name, act, "dry_run")
+    try:
+        done = _act(rt, node, instance, act, look)
+    except (Busy, Overtaken):
+        return Done(instance.name, node.name, act, "busy")
+    except WlctlError as failure:
+        done = _failed(instance, act, failure)
+    return _keep(rt, instance, done, dry_run=dry_run)
+
+
+def finish(rt: Runtime, instance: Instance, *, dry_run: bool) -> Done:
+    """Finish what a dead process or a lost answer left open; who lives is left alone."""
+    if dry_run:
+        return Done(instance.name, instance.node, None, "dry_run")
+    try:
+        now = recover.recover(rt, instance.id)
+    except (Busy, Overtaken):
+        return Done(instance.name, instance.node, None, "busy")
+    except WlctlError as failure:
+        return _failed(instance, None, failure)
+    if now.unsettled:
+        why = "its node cannot say yet whether it runs"
+        return Done(now.name, now.node, None, "unsettled", why, AlertKind.UNSETTLED)
+    if recover.is_unfinished(now):
+        why = f"it is {now.state.value} and is to be {now.desired.value}"
+        return Done(now.name, now.node, None, now.state.value, why, AlertKind.UNPROVEN)
+    return Done(now.name, now.node, None, now.state.value)
+
+
+def _failed(instance: Instance, act: Act | None, failure: WlctlError) -> Done:
+    kind = AlertKind.ACTION_FAILED
+    return Done(instance.name, instance.node, act, "failed", failure.message, kind)
+
+
+def _keep(rt: Runtime, instance: Instance, done: Done, *, dry_run: bool) -> Done:
+    """Keep what is wrong with a copy by now, or that nothing is any more."""
+    if dry_run or done.came in ("busy", "dry_run"):
+        return done
+    with rt.ledger.read() as tx:
+        kept = troubles.find(tx, instance.id)
+    if kept is None and done.kind is None:
+        return done
+    with rt.ledger.write(rt.now_ms(), rt.author) as tx:
+        if done.kind is None:
+            troubles.clear(tx, instance.id)
+            return done
+        tries = (kept.tries if kept is not None else 0) + 1
+        until_ms = tx.now_ms + backoff_ms(tries)
+        troubles.put(tx, instance.id, Trouble(done.kind, done.trouble, tries, until_ms))
+    return done
+
+
+def _at_rest(
+    rt: Runtime, instance: Instance, was: State, kept: Trouble | None, *, dry_run: bool
+) -> Done | None:
+    """Answer for a copy of which nothing is to be done: it is well, or waits for an operator."""
+    done = None
+    if was is not instance.state:
+        done = Done(instance.name, instance.node, Act.NOTHING, instance.state.value)
+    if dry_run:
+        return done
+    held = _held(rt, instance)
+    if held != kept:
+        with rt.ledger.write(rt.now_ms(), rt.author) as tx:
+            if held is None:
+                troubles.clear(tx, instance.id)
+            else:
+                troubles.put(tx, instance.id, held)
+    if done is not None and held is not None:
+        return replace(done, trouble=held.why, kind=held.kind)
+    return done
+
+
+def _held(rt: Runtime, instance: Instance) -> Trouble | None:
+    """Say why a copy that is meant to run does not, where only an operator changes that."""
+    if instance.state is not State.FAILED or instance.desired is not Desired.RUNNING:
+        return None
+    with rt.ledger.read() as tx:
+        last = instances.history(tx, instance.id)[-1]
+    return Trouble(AlertKind.HELD, f"{last.reason}: it waits for `wlctl start {instance.name}`")
+
+
+def _mirrored(
+    rt: Runtime, instance: Instance, look: Look, *, dry_run: bool
+) -> tuple[Instance, State]:
+    """Keep what the look tells of a copy; answer it as it is then, and what it was."""
+    status = look.of(instance.id)
+    found = judging.judge(instance, status, twice=look.twice)
+    if dry_run or status is None or not changes(instance, found):
+        return instance, instance.state
+    with rt.ledger.write(rt.now_ms(), rt.author) as tx:
+        now = instances.get(tx, instance.id)
+        if now.state is not instance.state or now.generation != instance.generation:
+            return now, now.state  # somebody was at work on it since the look
+        return mirror(tx, now, status, twice=look.twice), instance.state
+
+
+def case_of(tx: ReadTx, instance: Instance, look: Look) -> Case:
+    """Put a copy and what was seen of it into the words of the table."""
+    if look.of(instance.id) is not None:
+        listing = Listing.LISTED
+    elif instance.id in look.status.departed:
+        listing = Listing.DEPARTED
+    else:
+        listing = Listing.MISSING
+    runs = generations.of_instance(tx, instance.id)
+    launch = runs[-1].launch if runs else None
+    boot_id = str(launch["boot_id"]) if launch else look.status.boot_id
+    return Case(
+        state=instance.state,
+        desired=instance.desired,
+        node=Liveness.ALIVE,
+        listing=listing,
+        same_boot=boot_id == look.status.boot_id,
+        has_other=has_other(tx, instance),
+        is_gone=all(run.is_gone for run in runs),
+        runs_once=instance.kind is not Kind.SERVICE,
+    )
+
+
+_STARTING = frozenset({State.REQUESTED, State.PLACED, State.FETCHING, State.VERIFIED})
+
+
+def has_other(tx: ReadTx, instance: Instance) -> bool:
+    """Answer whether its order has another copy that lives, is starting or is unsettled."""
+    return any(
+        one.unsettled or one.state in LIVE or one.state in _STARTING
+        for one in instances.others_of_order(tx, instance.id)
+    )
+
+
+def _act(rt: Runtime, node: Node, instance: Instance, act: Act, look: Look) -> Done:
+    match act:
+        case Act.STOP if instance.desired is Desired.STOPPED:
+            return _ended(act, ending.stop_one(rt, instance))
+        case Act.STOP | Act.DEPART | Act.END_REVOKED | Act.END_LOST:
+            return _ended(act, ending.unload_one(rt, instance))
+        case Act.END_ORPHAN:
+            return _ended(act, ending.unload_again(rt, instance), AlertKind.ORPHAN)
+        case Act.START:
+            return _started(act, starting.start_one(rt, instance))
+        case Act.START_AGAIN:
+            _lose(rt, instance, "its node was started anew")
+            came = _started(act, starting.start_one(rt, instance))
+            kind = AlertKind.REBOOT_NOT_STARTED
+            return replace(came, kind=kind) if came.kind is AlertKind.ACTION_FAILED else came
+        case Act.FAIL:
+            return _fail(rt, instance, act)
+        case Act.ADOPT:
+            return _adopt(rt, instance, act)
+        case Act.PROVE_MISSING:
+            return _prove_missing(rt, node, instance, look)
+        case Act.NOTHING | Act.LOSE | Act.REPLACE:
+            raise AssertionError(f"{act.value} is nothing to do on a node that answers")
+
+
+def _lose(rt: Runtime, instance: Instance, reason: str) -> None:
+    """Write down that it is lost, unless somebody was at work on it since."""
+    with rt.ledger.write(rt.now_ms(), rt.author) as tx:
+        now = instances.get(tx, instance.id)
+        if now.state is instance.state and now.state is not State.LOST:
+            walk_to(tx, now, State.LOST, reason)
+
+
+def _fail(rt: Runtime, instance: Instance, act: Act) -> Done:
+    """Hold a job that may have run: how it ended is not known, and it is not run again."""
+    why = "its node was started anew while it may have run (exit-unknown)"
+    with rt.ledger.write(rt.now_ms(), rt.author) as tx:
+        now = instances.get(tx, instance.id)
+        if now.state is instance.state:
+            walk_to(tx, now, State.FAILED, why)
+    return Done(instance.name, instance.node, act, State.FAILED.value, why, AlertKind.HELD)
+
+
+def _adopt(rt: Runtime, instance: Instance, act: Act) -> Done:
+    """Take back what was lost and runs; how it is, the next look says."""
+    with rt.ledger.write(rt.now_ms(), rt.author) as tx:
+        now = instances.get(tx, instance.id)
+        if now.state is State.LOST and not has_other(tx, now):
+            walk_to(tx, now, State.RUNNING, "its node answers again, and has it")
+            instances.hold_as_before(tx, now.id)
+    return Done(instance.name, instance.node, act, State.RUNNING.value)
+
+
+def _prove_missing(rt: Runtime, node: Node, instance: Instance, look: Look) -> Done:
+    why = missing.close(rt, node, instance, look)
+    act = Act.PROVE_MISSING
+    if why:
+        why = f"{node.name} has lost what it knew of it, and {why}"
+        return Done(instance.name, node.name, act, "held", why, AlertKind.STATE_LOST)
+    with rt.ledger.read() as tx:
+        now = instances.get(tx, instance.id)
+    return Done(now.name, now.node, act, now.state.value)
+
+
+def _ended(act: Act, came: Ending, kind: AlertKind = AlertKind.ACTION_FAILED) -> Done:
+    done = Done(came.instance.name, came.instance.node, act, came.end.value)
+    if came.end in (End.DONE, End.ALREADY):
+        return done
+    unproven = came.end in (End.UNPROVEN, End.INDETERMINATE)
+    if unproven and kind is not AlertKind.ORPHAN:
+        kind = AlertKind.UNPROVEN
+    return replace(done, trouble=came.detail or came.code or came.end.value, kind=kind)
+
+
+def _started(act: Act, came: Beginning) -> Done:
+    done = Done(came.instance.name, came.instance.node, act, came.begin.value)
+    if came.begin in (Begin.DONE, Begin.ALREADY):
+        return done
+    kinds = {Begin.UNPROVEN: AlertKind.UNPROVEN, Begin.INDETERMINATE: AlertKind.UNSETTLED}
+    kind = kinds.get(came.begin, AlertKind.ACTION_FAILED)
+    if came.code == "secret-unavailable":
+        kind = AlertKind.SECRET_UNAVAILABLE
+    return replace(done, trouble=came.detail or came.code or came.begin.value, kind=kind)

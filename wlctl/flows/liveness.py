@@ -1,0 +1,170 @@
+"""Which nodes are alive, suspect or dead after a pass, and which answer and cannot be used."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from wlctl.errors import (
+    AuthTimeout,
+    BannerTimeout,
+    ConnectFailed,
+    ConnectionLost,
+    ConnectTimeout,
+    ForeignNode,
+    SilenceTimeout,
+    TwoMachines,
+    WlctlError,
+)
+from wlctl.flows.looking import Look
+from wlctl.flows.runtime import Runtime
+from wlctl.ledger import nodes, passes
+from wlctl.lifecycle import liveness as judging
+from wlctl.lifecycle import pace
+from wlctl.lifecycle.liveness import Standing
+from wlctl.lifecycle.oddity import SKEW_MAX_MS
+from wlctl.model.alert import Alert, AlertKind
+from wlctl.model.boottime import BootTime
+from wlctl.model.facts import Facts
+from wlctl.model.ids import NodeName
+from wlctl.model.node import Liveness, Node
+
+SILENT = (
+    AuthTimeout,
+    BannerTimeout,
+    ConnectFailed,
+    ConnectTimeout,
+    ConnectionLost,
+    SilenceTimeout,
+)
+"""What may mean that a machine is gone. One that refuses us, or answers as another, is there: what
+runs on it may run on, so nothing of it is ever taken for lost."""
+
+OF_NODES = frozenset(
+    {
+        AlertKind.CLOCK_SKEW,
+        AlertKind.CONTROLLER_ISOLATED,
+        AlertKind.NODE_DEAD,
+        AlertKind.NODE_REFUSES,
+        AlertKind.RETURNED,
+        AlertKind.TWO_MACHINES,
+    }
+)
+"""What is raised here, and closed by the next pass that asks the node, or all of them."""
+
+
+@dataclass(frozen=True, slots=True)
+class Contacts:
+    """What one pass found of the nodes that it asked.
+
+    Attributes:
+        looks: Of those that answered.
+        facts: Of those whose facts had run out, and that gave new ones.
+        failures: Why the others could not be looked at.
+    """
+
+    looks: Mapping[NodeName, Look] = field(default_factory=dict)
+    facts: Mapping[NodeName, Facts] = field(default_factory=dict)
+    failures: Mapping[NodeName, WlctlError] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Standings:
+    """How the fleet stands after a pass.
+
+    Attributes:
+        dead: What ran there counts as lost.
+        isolated: It is this machine that is cut off: nobody is judged by silence.
+    """
+
+    dead: frozenset[NodeName]
+    isolated: bool
+    alerts: tuple[Alert, ...]
+
+
+def record(
+    rt: Runtime, asked: Sequence[Node], contacts: Contacts, began_at: BootTime, *, whole: bool
+) -> Standings:
+    """Keep what a pass found of nodes; of one that is as it was, that is no event.
+
+    Args:
+        asked: As they were before the pass.
+        whole: Every node was asked: only then is one declared dead.
+    """
+    setting_ms = round(1000 * rt.settings.reconcile_interval_s)
+    silent = {name for name, why in contacts.failures.items() if isinstance(why, SILENT)}
+    with rt.ledger.write(rt.now_ms(), rt.author) as tx:
+        watched_ms = pace.watched_ms(passes.newest(tx), began_at, setting_ms)
+        before = {
+            node.name: _standing(node, tx.now_ms)
+            for node in asked
+            if node.name in silent or node.name in contacts.looks
+        }
+        answered = {name: name not in silent for name in before}
+        judged = judging.judge(
+            before,
+            answered,
+            since_last_pass_ms=watched_ms if whole else 0,
+            dead_after_ms=round(1000 * rt.settings.dead_after_s),
+        )
+        for name, look in contacts.looks.items():
+            if name in contacts.facts:
+                nodes.record_contact(tx, name, contacts.facts[name])
+            else:
+                nodes.record_look(tx, name, look.status.boot_id, tx.now_ms)
+        for name, why in contacts.failures.items():
+            if name not in silent:
+                nodes.record_silence(tx, name, why.code)
+            elif not judged.isolated:
+                now = judged.nodes[name]
+                nodes.record_standing(
+                    tx,
+                    name,
+                    now.liveness,
+                    failures=now.failures,
+                    silent_ms=now.silent_ms,
+                    why=why.code,
+                )
+        if whole:
+            passes.began(tx, began_at)
+        names = {node.name for node in asked}
+        dead = frozenset(
+            node.name
+            for node in nodes.ls(tx)
+            if node.name in names and node.liveness is Liveness.DEAD
+        )
+    return Standings(dead, judged.isolated, tuple(_alerts(asked, contacts, dead, judged.isolated)))
+
+
+def _standing(node: Node, now_ms: int) -> Standing:
+    until_ms = node.cordoned_until_ms
+    is_window = node.cordoned and until_ms is not None and now_ms < until_ms
+    return Standing(node.liveness, node.failed_contacts, node.silent_ms, is_window)
+
+
+def _alerts(
+    asked: Sequence[Node], contacts: Contacts, dead: frozenset[NodeName], isolated: bool
+) -> Iterator[Alert]:
+    if isolated:
+        reason = "so many nodes fell silent at once that nothing is said of them"
+        yield Alert(AlertKind.CONTROLLER_ISOLATED, "", reason)
+    for node in asked:
+        failure = contacts.failures.get(node.name)
+        if failure is not None:
+            yield from _of_failure(node, failure, is_dead=node.name in dead)
+            continue
+        if contacts.looks[node.name].status.boot_id == node.attested_boot_id:
+            reason = "it was attested dead, and answers with the boot that was under way then"
+            yield Alert(AlertKind.RETURNED, node.name, reason)
+        facts = contacts.facts.get(node.name, node.facts)
+        if facts is not None and abs(facts.clock_skew_ms) > SKEW_MAX_MS:
+            reason = "its clock is far from this machine's"
+            yield Alert(AlertKind.CLOCK_SKEW, node.name, reason)
+
+
+def _of_failure(node: Node, failure: WlctlError, *, is_dead: bool) -> Iterator[Alert]:
+    if isinstance(failure, ForeignNode | TwoMachines):
+        yield Alert(AlertKind.TWO_MACHINES, node.name, failure.message)
+    elif not isinstance(failure, SILENT):
+        yield Alert(AlertKind.NODE_REFUSES, node.name, failure.message)
+    elif is_dead and node.attested_dead_at_ms is None:
+        reason = "it has not answered for so long that what ran there counts as lost"
+        yield Alert(AlertKind.NODE_DEAD, node.name, reason)

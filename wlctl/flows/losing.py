@@ -1,0 +1,103 @@
+"""What ran on a dead node is lost; so many of the lost as the budget allows are placed anew."""
+
+from collections.abc import Collection, Sequence
+from functools import partial
+
+from wlctl.errors import Busy, Overtaken, WlctlError
+from wlctl.flows import fanout, recover, replacing
+from wlctl.flows.bringing import Done
+from wlctl.flows.intents import walk_to
+from wlctl.flows.replacing import Came, Replaced
+from wlctl.flows.runtime import Runtime
+from wlctl.ledger import instances, troubles
+from wlctl.lifecycle.table import Act, Case, decide
+from wlctl.model.alert import AlertKind
+from wlctl.model.ids import InstanceId, NodeName
+from wlctl.model.instance import Instance, State
+from wlctl.model.node import Liveness
+
+REASON = "its node is dead"
+
+
+def lose(rt: Runtime, dead: Collection[NodeName], *, dry_run: bool) -> list[Done]:
+    """Write down what is lost with its node; what somebody is at work on is left alone.
+
+    Of a copy that is unsettled nothing can be said: it stays so, and is not placed anew.
+    """
+    with rt.ledger.read() as tx:
+        copies = [one for one in instances.current(tx) if one.node in dead]
+        lost = [one.id for one in copies if _on_dead(one) is Act.LOSE and not one.unsettled]
+        lost = [id_ for id_ in lost if not recover.is_open(tx, instances.get(tx, id_))]
+    if dry_run or not lost:
+        return [Done(one.name, one.node, Act.LOSE, "dry_run") for one in copies if one.id in lost]
+    done = []
+    with rt.ledger.write(rt.now_ms(), rt.author) as tx:
+        for id_ in lost:
+            now = instances.get(tx, id_)
+            if _on_dead(now) is Act.LOSE and not recover.is_open(tx, now):
+                walk_to(tx, now, State.LOST, REASON)
+                done.append(Done(now.name, now.node, Act.LOSE, State.LOST.value))
+    return done
+
+
+def _on_dead(instance: Instance) -> Act:
+    return decide(Case(instance.state, instance.desired, Liveness.DEAD))
+
+
+def lost_on(rt: Runtime, dead: Collection[NodeName]) -> list[InstanceId]:
+    """List the copies that were lost with their nodes, and are meant to run."""
+    with rt.ledger.read() as tx:
+        copies = [one for one in instances.current(tx) if one.node in dead]
+    return [one.id for one in copies if _on_dead(one) is Act.REPLACE]
+
+
+def place_anew(rt: Runtime, lost: Sequence[InstanceId], *, dry_run: bool) -> list[Done]:
+    """Place lost copies anew, at most so many as the settings allow in one pass.
+
+    What failed longest ago, or never, goes first; one that waits or is held takes nobody's turn.
+    """
+    with rt.ledger.read() as tx:
+        kept = troubles.ls(tx)
+        copies = [instances.get(tx, id_) for id_ in lost]
+    copies.sort(key=lambda one: (kept[one.id].until_ms if one.id in kept else 0, one.name))
+    if dry_run:
+        return [Done(one.name, one.node, Act.REPLACE, "dry_run") for one in copies]
+    left = rt.settings.max_moves_per_pass
+    done: list[Done] = []
+    while copies and left > 0:
+        batch, copies = copies[:left], copies[left:]
+        found = dict(fanout.each(batch, partial(_place_anew, rt)))
+        for position in range(len(batch)):
+            came = found[position]
+            left -= came.came not in _FREE
+            if came.is_news:
+                done.append(_said(came))
+    return done
+
+
+_FREE = frozenset({Came.WAITS, Came.HELD, Came.OVERTAKEN})
+"""These moved nothing, so they count for nothing."""
+
+
+def _place_anew(rt: Runtime, instance: Instance) -> Replaced:
+    try:
+        return replacing.replace_lost(rt, instance)
+    except (Busy, Overtaken):
+        return Replaced(instance, Came.OVERTAKEN, is_news=False)
+    except WlctlError as failure:
+        return Replaced(instance, Came.FAILED, failure.message)
+
+
+def _said(came: Replaced) -> Done:
+    one, kind = came.instance, _KINDS.get(came.came)
+    said = f"{came.came.value} on {came.node}" if came.node else came.came.value
+    return Done(one.name, one.node, Act.REPLACE, said, came.why if kind else "", kind)
+
+
+_KINDS = {
+    Came.HELD: AlertKind.MOVE_BLOCKED,
+    Came.WAITS: AlertKind.LEASE_WAITING,
+    Came.NO_NODE: AlertKind.MOVE_FAILED,
+    Came.FAILED: AlertKind.MOVE_FAILED,
+    Came.UNSETTLED: AlertKind.UNSETTLED,
+}

@@ -1,0 +1,73 @@
+"""A node lists a copy no more, and it was not unloaded there: what proves that it is gone.
+
+Its node has lost what it knew of the copy, so nothing of it can be read there. Only a boot that
+began after the copy was last heard of ends what ran before; anything less holds all it holds.
+"""
+
+from wlctl.flows import operating
+from wlctl.flows.intents import walk_to
+from wlctl.flows.looking import Look
+from wlctl.flows.runtime import Runtime
+from wlctl.flows.settling import last_reading_ms
+from wlctl.ledger import generations, instances, operations
+from wlctl.ledger.generations import Generation
+from wlctl.lifecycle.machine import IllegalTransition, walk
+from wlctl.lifecycle.proof import judge
+from wlctl.model.actions import NodeStatus
+from wlctl.model.generation import CgroupEnd, Liveliness, Proof, Readings
+from wlctl.model.instance import Desired, Instance, State
+from wlctl.model.node import Node
+
+
+def close(rt: Runtime, node: Node, instance: Instance, look: Look) -> str:
+    """Prove a missing copy gone and close it; say why that cannot be done, empty when it is.
+
+    What is meant to run is lost from then on, and can be placed anew; the rest is unloaded.
+    """
+    now_ms = rt.now_ms()
+    with rt.ledger.write(now_ms, rt.author) as tx:
+        now = instances.get(tx, instance.id)
+        if now.state is not instance.state or operations.holder_of(tx, now.id) is not None:
+            return ""  # somebody was at work on it since the look
+        runs = [run for run in generations.of_instance(tx, now.id) if not run.is_gone]
+        why = operating.keep(tx, now, [_judge(node, now, run, look.status, now_ms) for run in runs])
+        if why:
+            return why
+        to_run = now.desired is Desired.RUNNING and now.state is not State.RESCHEDULED
+        goal = State.LOST if to_run else State.UNLOADED
+        reason = "its node has lost it, and nothing of it runs"
+        if now.state is not goal and not isinstance(walk(now.state, goal), IllegalTransition):
+            walk_to(tx, now, goal, reason)
+        instances.release(tx, now.id)
+        instances.change(tx, now.id, unsettled=False, health="")
+    return ""
+
+
+def _judge(
+    node: Node, instance: Instance, run: Generation, status: NodeStatus, now_ms: int
+) -> Proof:
+    """Judge a run by its launch as the ledger knows it, and by the boot that answers now."""
+    readings = Readings(
+        generation=run.number,
+        closed=True,
+        launched=True,
+        recorded=run.launch is not None,
+        boot_id=status.boot_id,
+        recorded_boot_id=str(run.launch["boot_id"]) if run.launch is not None else "",
+        containment=None,
+        leader=Liveliness.UNKNOWN,
+        init=Liveliness.UNKNOWN,
+        ctl=CgroupEnd.MISSING_UNKNOWN,
+        limit=CgroupEnd.MISSING_UNKNOWN,
+        cgroup_inode=None,
+        uid=None,
+        uid_left=None,
+        how="",
+        exit_status=None,
+        read_at_ms=status.uptime_ms,
+    )
+    return judge(
+        readings,
+        boot_began_at_ms=now_ms - status.uptime_ms,
+        last_reading_at_ms=last_reading_ms(node, instance, readings),
+    )

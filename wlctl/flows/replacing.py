@@ -1,0 +1,310 @@
+"""Place a lost copy anew: through the same gate and engine, and never while it may still hold on.
+
+The new copy is written first and takes the name when it runs; only then is the old one
+`rescheduled`, still holding what it holds until its end is proven. What was asked for meanwhile is
+asked of the new one.
+"""
+
+from dataclasses import dataclass, replace
+from enum import StrEnum
+from pathlib import Path
+
+from wlctl.errors import GateDenied, Revoked, SecretUnavailable, WlctlError
+from wlctl.flows import deciding, leasing, packages, secrets
+from wlctl.flows.deciding import Order
+from wlctl.flows.dispatch import Dispatched, dispatch
+from wlctl.flows.intents import Intent, Wanted, claim_of, intend
+from wlctl.flows.packages import Admitted
+from wlctl.flows.runtime import Runtime
+from wlctl.ledger import generations, instances, operations, troubles
+from wlctl.ledger.operations import Turn
+from wlctl.ledger.store import ReadTx, WriteTx
+from wlctl.ledger.troubles import Trouble
+from wlctl.lifecycle import replacing as judging
+from wlctl.lifecycle.backoff import backoff_ms
+from wlctl.lifecycle.machine import LIVE
+from wlctl.lifecycle.replacing import Backoff, Copy, Go, Held, LeaseWait
+from wlctl.model.actions import Secrets
+from wlctl.model.alert import AlertKind
+from wlctl.model.event import Json
+from wlctl.model.ids import InstanceId, NodeName
+from wlctl.model.instance import CLOSED, Desired, Instance, State
+from wlctl.model.placement import Candidate, Decision
+from wlctl.model.workload import Kind
+from wlctl.placement.engine import needs_attached_hardware
+
+
+class Came(StrEnum):
+    """What came of it."""
+
+    PLACED = "placed"
+    """Another copy runs, and has the name."""
+    HELD = "held"
+    """It may not be moved, or not now."""
+    WAITS = "waits"
+    """Its lease may not have run out, or it failed a moment ago."""
+    NO_NODE = "no_node"
+    """No node would take it; it is tried again."""
+    FAILED = "failed"
+    """Every node that fits refused it, or something was missing here; it is tried again."""
+    UNSETTLED = "unsettled"
+    """Nobody knows whether the new copy runs; that is settled first."""
+    OVERTAKEN = "overtaken"
+    """Something else was asked of it meanwhile."""
+
+
+@dataclass(frozen=True, slots=True)
+class Replaced:
+    """What came of one lost copy.
+
+    Attributes:
+        why: In words; empty when it is placed.
+        node: Where the new copy is.
+        is_news: It is not as it was in the pass before.
+    """
+
+    instance: Instance
+    came: Came
+    why: str = ""
+    node: NodeName | None = None
+    is_news: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class _Package:
+    """The package of a lost copy as it is now: admitted, or why not."""
+
+    admitted: Admitted | None = None
+    is_revoked: bool = False
+    fault: str = ""
+
+
+def replace_lost(rt: Runtime, instance: Instance) -> Replaced:
+    """Place the order of a lost copy anew, if it may be and some node will have it."""
+    package = _package(rt, instance)
+    copy = _copy(rt, instance, package)
+    answer = judging.decide(copy, rt.now_ms())
+    match answer:
+        case Held():
+            is_news = _keep(rt, instance, Trouble(AlertKind.MOVE_BLOCKED, answer.why))
+            return Replaced(instance, Came.HELD, answer.why, is_news=is_news)
+        case LeaseWait():
+            why = "it may still run by its lease, until that has run out for certain"
+            waits = Trouble(AlertKind.LEASE_WAITING, why, until_ms=answer.until_ms)
+            is_news = _keep(rt, instance, waits)
+            return Replaced(instance, Came.WAITS, why, is_news=is_news)
+        case Backoff():
+            return Replaced(instance, Came.WAITS, is_news=False)
+        case Go():
+            assert package.admitted is not None, "a copy without its package is held"
+            return _try(rt, instance, package.admitted)
+
+
+def _package(rt: Runtime, instance: Instance) -> _Package:
+    """Verify the very package that the copy was made from, by the signers of now."""
+    try:
+        return _Package(packages.admit_stored(rt, instance.package_id))
+    except (GateDenied, Revoked) as failure:
+        return _Package(is_revoked=True, fault=failure.message)
+    except WlctlError as failure:
+        return _Package(fault=failure.message)
+
+
+def _copy(rt: Runtime, instance: Instance, package: _Package) -> Copy:
+    now = rt.boot_time()
+    with rt.ledger.read() as tx:
+        options = instances.options_of(tx, instance.id)
+        runs = generations.of_instance(tx, instance.id)
+        kept = troubles.find(tx, instance.id)
+        left_ms = leasing.left_ms(tx, instance, now)
+        others = instances.others_of_order(tx, instance.id)
+        moves = instances.moves_of_order(tx, instances.order_of(tx, instance.id))
+    if left_ms is None:
+        left_ms = leasing.count_anew(rt, instance, now)
+    own = None if package.admitted is None else package.admitted.workload
+    migratable = options.get("migratable", own is None or own.lifecycle.migratable)
+    most = options.get("max_reschedules", own.lifecycle.max_reschedules if own else 0)
+    assert isinstance(most, int)
+    return Copy(
+        moves=moves,
+        max_moves=most,
+        migratable=migratable is True,
+        pin=str(options.get("pin") or ""),
+        is_attached=package.admitted is not None and needs_attached_hardware(package.admitted.spec),
+        keeps_data=own is not None and own.keep_data,
+        may_have_run=instance.kind is not Kind.SERVICE and any(run.launch for run in runs),
+        has_open_copy=any(one.unsettled or one.state not in CLOSED for one in others),
+        is_revoked=package.is_revoked,
+        package_fault=package.fault,
+        lease_left_ms=left_ms,
+        retry_at_ms=kept.until_ms if kept is not None and kept.tries else None,
+    )
+
+
+def _keep(rt: Runtime, instance: Instance, trouble: Trouble) -> bool:
+    """Keep what a copy waits for; answer whether that is news. Nothing is written twice."""
+    with rt.ledger.read() as tx:
+        kept = troubles.find(tx, instance.id)
+    if kept is not None and (kept.kind, kept.why) == (trouble.kind, trouble.why):
+        return False
+    with rt.ledger.write(rt.now_ms(), rt.author) as tx:
+        troubles.put(tx, instance.id, trouble)
+    return True
+
+
+def _try(rt: Runtime, instance: Instance, admitted: Admitted) -> Replaced:
+    with rt.ledger.read() as tx:
+        order = order_again(tx, instance)
+    try:
+        values = secrets.resolve(rt, admitted.spec.secrets, dict(order.secrets))
+    except SecretUnavailable as failure:
+        return _again(rt, instance, Came.FAILED, failure.message)
+    with operations.turn(rt.ledger, rt.new_instance_id()) as turn:
+        begun = _begin(rt, instance, order, admitted, turn=turn, values=values)
+        if isinstance(begun, Replaced):
+            return begun
+        intent, rest = begun
+        try:
+            done = dispatch(rt, intent, rest, turn, go_on=lambda: True)
+        except WlctlError as failure:
+            return _again(rt, instance, Came.FAILED, failure.message)
+    return _judge(rt, instance, done)
+
+
+def order_again(tx: ReadTx, instance: Instance) -> Order:
+    """Read the order of a copy, to be carried out once more somewhere else."""
+    kept = instances.options_of(tx, instance.id)
+    order = deciding.order_read(kept, Path(instance.package_id), instance.name)
+    return replace(
+        order,
+        avoid=(*order.avoid, instance.node),
+        moving=instance.id,
+        current_node=instance.node,
+        start=instance.desired is Desired.RUNNING,
+    )
+
+
+def _begin(
+    rt: Runtime,
+    instance: Instance,
+    order: Order,
+    admitted: Admitted,
+    *,
+    turn: Turn,
+    values: Secrets,
+) -> tuple[Intent, tuple[Candidate, ...]] | Replaced:
+    """Decide, and write down what is about to be done; the decision is kept where it says more."""
+    with rt.ledger.write(rt.now_ms(), rt.author) as tx:
+        now = instances.get(tx, instance.id)
+        others = instances.others_of_order(tx, instance.id)
+        if now.state is not State.LOST or now.desired is not Desired.RUNNING or others:
+            return Replaced(now, Came.OVERTAKEN, "something else was asked of it meanwhile")
+        decision = deciding.decide(rt, tx, tx.now_ms, order, admitted)
+        if not decision.placements:
+            why = _no_node(decision)
+            kept = troubles.find(tx, instance.id)
+            if kept is None or kept.why != why:
+                deciding.record(tx, order, admitted, name=now.name, decision=decision)
+            _retry(tx, now, why)
+            return Replaced(now, Came.NO_NODE, why)
+        found, _told_in_full = deciding.record(
+            tx,
+            order,
+            admitted,
+            name=now.name,
+            decision=decision,
+            instance_id=InstanceId(turn.scope),
+        )
+        wanted = Wanted(
+            decision=found,
+            claim=claim_of(found, 1, 1),
+            name=now.name,
+            order=order,
+            order_row=instances.order_of(tx, now.id),
+            admitted=admitted,
+            request=decision.request,
+            replaces=now.id,
+            secrets=values,
+        )
+        placement = decision.placements[0]
+        return intend(rt, tx, wanted, placement.chosen, turn), placement.dispatch[1:]
+
+
+def _no_node(decision: Decision) -> str:
+    """Say why no node fits, by how many fail what: the decision itself has every reason."""
+    counts = deciding.counts_of(decision)
+    failed = [f"{name} ({count})" for name, count in counts.items() if name not in _NO_REASON]
+    return "no node fits: " + (", ".join(failed) or "there is no other node")
+
+
+_NO_REASON = frozenset({"eligible", "rejected"})
+
+
+def _again(rt: Runtime, instance: Instance, came: Came, why: str) -> Replaced:
+    with rt.ledger.write(rt.now_ms(), rt.author) as tx:
+        _retry(tx, instance, why)
+    return Replaced(instance, came, why)
+
+
+def _retry(tx: WriteTx, instance: Instance, why: str) -> None:
+    kept = troubles.find(tx, instance.id)
+    tries = (kept.tries if kept is not None else 0) + 1
+    until_ms = tx.now_ms + backoff_ms(tries)
+    trouble = Trouble(AlertKind.MOVE_FAILED, why, tries=tries, until_ms=until_ms)
+    troubles.put(tx, instance.id, trouble)
+
+
+def _judge(rt: Runtime, instance: Instance, done: Dispatched) -> Replaced:
+    if done.is_open:
+        why = f"nobody knows whether its new copy runs on {done.attempts[-1].node}"
+        return Replaced(instance, Came.UNSETTLED, why)
+    if not done.is_placed or done.instance is None:
+        tried = ", ".join(f"{one.node}: {one.code}" for one in done.attempts)
+        detail = done.failure.message if done.failure is not None else f"no node took it ({tried})"
+        return _again(rt, instance, Came.FAILED, detail)
+    take_places(rt)
+    with rt.ledger.read() as tx:
+        old = instances.get(tx, instance.id)
+    return Replaced(old, Came.PLACED, node=done.instance.node)
+
+
+def take_places(rt: Runtime) -> list[Instance]:
+    """Give every copy that runs in another's place its name; answer those that got it.
+
+    It is asked after each placement, and by each pass for what a killed one left.
+    """
+    with rt.ledger.read() as tx:
+        ready = [one.id for one in instances.current(tx) if one.replaces and _is_ready(tx, one)]
+    if not ready:
+        return []
+    taken = []
+    with rt.ledger.write(rt.now_ms(), rt.author) as tx:
+        for id_ in ready:
+            new = instances.get(tx, id_)
+            if new.replaces is not None and _is_ready(tx, new) and _take_place(tx, new):
+                taken.append(instances.get(tx, id_))
+    return taken
+
+
+def _is_ready(tx: ReadTx, new: Instance) -> bool:
+    """Answer whether what it replaces is lost or gone, and it runs itself."""
+    if new.replaces is None or new.unsettled:
+        return False
+    old = instances.get(tx, new.replaces)
+    lives = new.state in LIVE or new.state in (State.FINISHED, State.FAILED, State.LOADED)
+    return old.state in CLOSED or (lives and old.state is State.LOST)
+
+
+def _take_place(tx: WriteTx, new: Instance) -> bool:
+    assert new.replaces is not None
+    old = instances.get(tx, new.replaces)
+    if operations.holder_of(tx, old.id) is not None:
+        return False  # a verb is at work on it; what it asks for is seen by the next pass
+    if old.state is State.LOST:
+        evidence: dict[str, Json] = {"by": new.id, "node": new.node}
+        reason = f"its place was taken by {new.id} on {new.node}"
+        instances.advance(tx, old, (State.RESCHEDULED,), reason, evidence)
+    desired = old.desired if old.desired is not Desired.RUNNING else new.desired
+    instances.change(tx, new.id, replaces=None, desired=desired.value)
+    troubles.clear(tx, old.id)
+    return True
