@@ -11,10 +11,6 @@ from wlctl.errors import ExitCode
 
 SENTINEL = "sentinel-4a6f7c1d"
 
-LAUNCH = b"env\0-i\0"
-"""What a node starts a run with: values of `--env`, which are no secrets, are in its argv until the
-workload's own program takes its place; those of secrets are files and never are."""
-
 
 @contextlib.contextmanager
 def watching_argv() -> Iterator[list[str]]:
@@ -27,7 +23,7 @@ def watching_argv() -> Iterator[list[str]]:
             for file in Path("/proc").glob("[0-9]*/cmdline"):
                 with contextlib.suppress(OSError):
                     words = file.read_bytes()
-                    if SENTINEL.encode() in words and LAUNCH not in words:
+                    if SENTINEL.encode() in words:
                         shown.append(words.decode("utf-8", "replace"))
 
     watcher = threading.Thread(target=watch)

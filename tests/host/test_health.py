@@ -3,6 +3,7 @@
 import contextlib
 import os
 import signal
+import threading
 from dataclasses import replace
 from pathlib import Path
 
@@ -84,6 +85,42 @@ def test_a_check_runs_as_the_instance_and_what_it_finds_is_recorded(bench: Bench
     assert await_health(bench, request, "unhealthy").misses >= 2
     (directory / "data/well").touch()
     assert await_health(bench, request, "healthy").misses == 0
+    proven_gone(bench, request)
+
+
+@pytest.mark.kinds(SOME)
+def test_no_command_line_shows_a_value_of_the_environment(bench: Bench) -> None:
+    """Neither of what starts a run nor of what starts a check of it."""
+    work = checked(
+        "exec",
+        "check",
+        "exec sleep 1000",
+        "env PLANTED=s3ntinel",
+        check='echo x >>"$WLCTL_DATA_DIR/checks"; exec test "$PLANTED" = s3ntinel',
+    )
+    shown: list[bytes] = []
+    done = threading.Event()
+
+    def watch() -> None:
+        while not done.is_set():
+            for pid in bench.node.pids():
+                with contextlib.suppress(OSError):
+                    words = Path(f"/proc/{pid}/cmdline").read_bytes()
+                    if b"PLANTED=s" in words:
+                        shown.append(words)
+
+    watcher = threading.Thread(target=watch)
+    watcher.start()
+    try:
+        request = bench.run(work)
+        asked = bench.instance_dir(request) / "g1/data/checks"
+        wait_until(lambda: asked.exists() and len(asked.read_bytes()) >= 20, "ten checks")
+    finally:
+        done.set()
+        watcher.join()
+
+    assert shown == []
+    assert seen(bench, request).health == "healthy"
     proven_gone(bench, request)
 
 

@@ -127,6 +127,16 @@ def predicate(rest: str) -> str:
             id="a port's variable",
         ),
         pytest.param(
+            with_line('command = ["true"]\nenv = { UID = "7" }'),
+            "run.env.UID: shells keep",
+            id="a variable that some shells cannot set",
+        ),
+        pytest.param(
+            with_line('command = ["true"]\nenv_allow = ["SHLVL"]'),
+            "never taken from a command line",
+            id="nor by an order",
+        ),
+        pytest.param(
             with_line('command = ["true"]\nsecrets = ["K"]\nenv = { K_FILE = "" }'),
             "wlctl sets this",
             id="a secret's file",

@@ -40,7 +40,11 @@ _PARTS: dict[str, tuple[str, ...]] = {
 _ADMINISTRATIVE: dict[str, tuple[str, ...]] = {"enforce": ("state", "sshd", "keyline", "enforce")}
 """Likewise, what only an administrator's login runs; no doorkeeper lists these."""
 
-CARRIED: dict[str, tuple[str, ...]] = {"INIT": ("codec", "init"), "SUP": ("codec", "sup")}
+CARRIED: dict[str, tuple[str, ...]] = {
+    "INIT": ("codec", "environ", "init"),
+    "SUP": ("codec", "sup"),
+    "LAST": ("last",),
+}
 """Programs that stay on the node: the variable that carries each, and the files it is made of."""
 
 _CARRIERS: dict[str, tuple[str, ...]] = {
@@ -73,7 +77,8 @@ def text(action: str) -> bytes:
 
 def carried(name: str) -> str:
     """Return the program that travels in the variable `name`: one brace group, like an action."""
-    return _group([_source(part) for part in CARRIED[name]])
+    last = [] if name == "LAST" else [f"LAST={_quoted(carried('LAST'))}"]
+    return _group([*last, *map(_source, CARRIED[name])])
 
 
 @cache

@@ -68,6 +68,8 @@ def _check_run(run: Run) -> None:
         _is(words.VARIABLE, where, name, "a variable's name: letters, digits and _")
         if words.is_given(name) or name in files:
             raise Fault(where, "wlctl sets this one itself")
+        if words.is_kept_by_shells(name):
+            raise Fault(where, "shells keep this one for themselves")
     for index, pattern in enumerate(run.env_allow):
         where = f"run.env_allow[{index}]"
         _is(words.VARIABLE_PATTERN, where, pattern, "a variable's name, a * at its end at most")

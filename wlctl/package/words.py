@@ -42,8 +42,14 @@ LOGIN = re.compile(r"[A-Za-z_][A-Za-z0-9_.-]{0,31}")
 _MAX_PATH_CHARACTERS = 1024
 _MAX_NAME_BYTES = 255
 
+_KEPT_BY_SHELLS = (
+    *("_", "SHLVL", "OPTIND", "UID", "EUID", "PPID", "PIPESTATUS", "SHELLOPTS", "BASHOPTS"),
+    *("BASH_ARGC", "BASH_ARGV", "BASH_LINENO", "BASH_SOURCE", "BASH_VERSINFO"),
+)
+"""What some shell gives to no program, or not as it was set: a shell starts every run."""
+
 _NEVER_ALLOWED = re.compile(
-    r"LD_.*|DYLD_.*|GLIBC_.*|MALLOC_.*|PATH|IFS|ENV|BASH_ENV|BASHOPTS|SHELLOPTS|PS4|CDPATH"
+    r"LD_.*|DYLD_.*|GLIBC_.*|MALLOC_.*|PATH|IFS|ENV|BASH_ENV|PS4|CDPATH"
     r"|PYTHON.*|PERL.*|RUBY.*|NODE_.*|JAVA_TOOL_OPTIONS|GCONV_PATH|LOCPATH|NLSPATH|HOSTALIASES"
     r"|RES_OPTIONS|TMPDIR|HOME|WLCTL_.*|PORT|PORT_.*"
 )
@@ -55,9 +61,14 @@ def is_given(name: str) -> bool:
     return name.startswith(("WLCTL_", "PORT_")) or name in GIVEN_NAMES or name == "PORT"
 
 
+def is_kept_by_shells(name: str) -> bool:
+    """Answer whether the variable cannot be set for a program, by a package or by an order."""
+    return name in _KEPT_BY_SHELLS
+
+
 def is_never_allowed(name: str) -> bool:
     """Answer whether `place` may not set the variable, whatever the package says."""
-    return _NEVER_ALLOWED.fullmatch(name) is not None
+    return is_kept_by_shells(name) or _NEVER_ALLOWED.fullmatch(name) is not None
 
 
 def may_set(name: str, env_allow: Collection[str]) -> bool:

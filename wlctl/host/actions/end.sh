@@ -271,7 +271,7 @@ end_all() { # GENERATIONS GRACE_MS SIGNAL -> clean, readings: all of them, side 
 		readings="$readings$reading$nl"
 		if is_clean; then
 			[ -e "$G/ended" ] || put "$G/ended" "$t"
-			rm -rf "${G:?}/tmp" "$G/work" "$G/data" "$G/fifo" "$G/init.sh" "$G/launch" "$G/waiter" \
+			rm -rf "${G:?}/tmp" "$G/work" "$G/data" "$G/fifo" "$G/init.sh" "$G/launch" "$G/environ" "$G/waiter" \
 				"$G/health.out" \
 				"${e_run:-$G/run}/g$gen" 2>/dev/null
 		else

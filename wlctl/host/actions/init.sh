@@ -140,17 +140,13 @@ wait_for_leader() {
 	printf '%s .\n' "$$" >waiter
 	set --
 	while read -r k v; do
+		case $k in env | arg) dec "$v" || exit 125 ;; esac
 		case $k in
-		env)
-			dec "$v" || exit 125
-			set -- "$@" "$d"
-			;;
-		arg)
-			dec "$v" || exit 125
-			set -- "$@" "$d"
-			;;
+		env) keep_variable "$d" || exit 125 ;;
+		arg) set -- "$@" "$d" ;;
+		end) echo . || exit 125 ;;
 		esac
-	done <launch
+	done 2>/dev/null <launch >environ
 	(
 		trap - TERM
 		own && echo 0 2>/dev/null >"$limit/cgroup.procs" || exit 125
@@ -162,10 +158,11 @@ wait_for_leader() {
 			ulimit -n 4096
 			[ "$nproc" = 0 ] || ulimit -u "$nproc" || ulimit -p "$nproc"
 		} 2>/dev/null
-		exec 8>&- 9>&- </dev/null >>../out 2>&1
+		exec 8>&- 9>&- 3<../environ </dev/null >>../out 2>&1
+		# shellcheck disable=SC2086 # the words that start the shell
+		set -- --no-new-privs $ish -c "$LAST" last "$@"
 		case $containment in
 		isolated | cgroup-pid)
-			set -- --no-new-privs env -i "$@"
 			if [ "$caps" = - ]; then
 				set -- --bounding-set=-all --inh-caps=-all "$@"
 			else
@@ -175,10 +172,10 @@ wait_for_leader() {
 			exec "$setsid" "$setpriv" --reuid="$uid" --regid="$gid" "$@"
 			;;
 		cgroup-ns)
-			exec "$setsid" "$setpriv" --reuid=0 --regid=0 --keep-groups --no-new-privs \
-				--bounding-set=-all --inh-caps=-all env -i "$@"
+			exec "$setsid" "$setpriv" --reuid=0 --regid=0 --keep-groups \
+				--bounding-set=-all --inh-caps=-all "$@"
 			;;
-		*) exec "$setsid" "$setpriv" --no-new-privs env -i "$@" ;;
+		*) exec "$setsid" "$setpriv" "$@" ;;
 		esac
 	)
 	ended "$?"

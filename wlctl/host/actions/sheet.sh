@@ -1,9 +1,17 @@
 # shellcheck shell=sh
 # The launch sheet: read, checked against what this node can honour, and made into a generation.
 ref_open='${'
-never_allowed() { # NAME: what decides which code runs, or what is given anyway
+kept_by_shells() { # NAME: what some shell gives to no program, or not as it was set
 	case $1 in
-	LD_* | DYLD_* | GLIBC_* | MALLOC_* | PATH | IFS | ENV | BASH_ENV | BASHOPTS | SHELLOPTS | PS4 | \
+	_ | SHLVL | OPTIND | UID | EUID | PPID | PIPESTATUS | SHELLOPTS | BASHOPTS | BASH_ARGC | BASH_ARGV | \
+		BASH_LINENO | BASH_SOURCE | BASH_VERSINFO) return 0 ;;
+	esac
+	return 1
+}
+never_allowed() { # NAME: what decides which code runs, or what is given anyway
+	kept_by_shells "$1" && return 0
+	case $1 in
+	LD_* | DYLD_* | GLIBC_* | MALLOC_* | PATH | IFS | ENV | BASH_ENV | PS4 | \
 		CDPATH | PYTHON* | PERL* | RUBY* | NODE_* | JAVA_TOOL_OPTIONS | GCONV_PATH | LOCPATH | \
 		NLSPATH | HOSTALIASES | RES_OPTIONS | TMPDIR | HOME | WLCTL_* | PORT | PORT_*) return 0 ;;
 	esac
@@ -84,7 +92,7 @@ sheet_line() { # KEY VALUE: the value still encoded
 		case $2 in append | none) ;; *) bad_sheet "args $2" ;; esac
 		;;
 	env)
-		is_variable "${2%%=*}" || bad_sheet "env $2"
+		is_variable "${2%%=*}" && ! kept_by_shells "${2%%=*}" || bad_sheet "env $2"
 		s_env="$s_env$2$nl"
 		;;
 	env_allow)

@@ -42,7 +42,7 @@ say() { # FILE WORD...: whole or not at all; what is not synced means something 
 	printf '%s .\n' "$*" 2>/dev/null >"$y_f.n" && mv -T "$y_f.n" "$y_f" 2>/dev/null
 }
 load() { # the launch file: who it runs as, and how it is looked at
-	containment='' uid='' gid='' groups='' caps='' limit='' setpriv='' kind='' interval=10000
+	containment='' uid='' gid='' groups='' caps='' limit='' setpriv='' ish='' kind='' interval=10000
 	timeout=2000 misses_max=3 max_age=0 heartbeat=''
 	while read -r k v; do
 		case $k in
@@ -53,6 +53,7 @@ load() { # the launch file: who it runs as, and how it is looked at
 		caps) caps=$v ;;
 		limit) dec "$v" && limit=$d ;;
 		setpriv) setpriv=$v ;;
+		ish) dec "$v" && ish=$d ;;
 		health)
 			# shellcheck disable=SC2086 # its words
 			set -- $v
@@ -101,9 +102,10 @@ empty_hook() { # whatever a check left
 run_check() { # as the instance, where the instance is; 0 when it is well
 	set --
 	while read -r k v; do
-		case $k in env | check) dec "$v" && set -- "$@" "$d" ;; esac
+		[ "$k" != check ] || { dec "$v" && set -- "$@" "$d"; }
 	done 2>/dev/null <"$G/launch"
-	set -- --no-new-privs env -i "$@"
+	# shellcheck disable=SC2086 # the words that start the shell
+	set -- --no-new-privs $ish -c "$LAST" last "$@"
 	case $containment in
 	isolated | cgroup-pid)
 		if [ "$caps" = - ]; then
@@ -126,7 +128,7 @@ run_check() { # as the instance, where the instance is; 0 when it is well
 	esac
 	(
 		echo 0 2>/dev/null >"$hook/cgroup.procs" || exit 125
-		exec 6>&- </dev/null >"$G/health.out" 2>&1
+		exec 6>&- 3<"$G/environ" </dev/null >"$G/health.out" 2>&1
 		ulimit -f 128
 		exec timeout -s KILL "$((timeout / 1000)).$(printf %03d "$((timeout % 1000))")" "$@"
 	)
