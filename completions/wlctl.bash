@@ -158,7 +158,7 @@ _wlctl() {
             /audit/log) commands='' choices='' files=''
                 options='--kind --instance --node --since --until --tail -f --follow -h --help --db -o --output -m --message --yes --no-color --debug' ;;
             /audit/verify) commands='' choices='' files=''
-                options='--against -h --help --db -o --output -m --message --yes --no-color --debug' ;;
+                options='--against --witnesses -h --help --db -o --output -m --message --yes --no-color --debug' ;;
             /audit/checkpoint) commands='' choices='' files=''
                 options='-h --help --db -o --output -m --message --yes --no-color --debug' ;;
             /audit/export) commands='' choices='' files=''

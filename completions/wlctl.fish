@@ -678,6 +678,7 @@ complete -c wlctl -n "__wlctl_at /ledger" -a backup -d 'Copy the ledger as it is
 complete -c wlctl -n "__wlctl_at /ledger" -a migrate -d 'Bring the ledger\'s tables to this version of wlctl, after a backup.'
 complete -c wlctl -n "__wlctl_at /ledger" -a snapshot -d 'Print the fleet as a decision sees it: nodes, instances, weights, the policy; no secrets.'
 complete -c wlctl -n "__wlctl_at /ledger" -s h -l help -d 'Show this text'
+complete -c wlctl -n "__wlctl_at /audit/verify" -l witnesses -d 'Ask every node for the checkpoints it keeps'
 complete -c wlctl -n "__wlctl_at /ledger" -l db -r -F -d 'The ledger'
 complete -c wlctl -n "__wlctl_at /ledger" -s o -l output -x -a 'table wide json jsonl name' -d 'One of table, wide, json, jsonl, name'
 complete -c wlctl -n "__wlctl_at /ledger" -s m -l message -x -d 'Keep TEXT in the chain'

@@ -1147,6 +1147,7 @@ _wlctl() {
             )
             options=(
                 '-h:Show this text'
+                '--witnesses:Ask every node for the checkpoints it keeps'
                 '--help:Show this text'
                 '--db:The ledger'
                 '-o:One of table, wide, json, jsonl, name'

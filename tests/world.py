@@ -38,8 +38,16 @@ from wlctl.model.actions import (
 from wlctl.model.facts import Capability, Provenance
 from wlctl.model.generation import CgroupEnd, Containment, Liveliness, Readings
 from wlctl.model.ids import InstallationId, InstanceId
-from wlctl.model.node import Address
-from wlctl.model.upkeep import LeaseRequest
+from wlctl.model.node import Address, Settles
+from wlctl.model.upkeep import (
+    ChainPoint,
+    Checkpoint,
+    Fleet,
+    LeaseRequest,
+    Recalled,
+    Remembered,
+    Witness,
+)
 
 Hook = Callable[[str, str], None]
 """Called with the step and `before` or `after`; what it raises happens there."""
@@ -67,6 +75,7 @@ class FakeNode:
         departed: What was unloaded there on purpose, to the number of the operation that did it.
         wanted: Of an instance: running or stopped.
         output: What the newest run of an instance has printed.
+        checkpoints: Of the ledger, oldest first.
         claims: Claim of a decision to what became of it: placed, refused or cancelled.
         placed: Claim to the request that was carried out.
     """
@@ -103,6 +112,19 @@ class FakeNode:
     wanted: dict[InstanceId, str] = field(default_factory=dict)
     output: dict[InstanceId, str] = field(default_factory=dict)
 
+    checkpoints: list[Checkpoint] = field(default_factory=list)
+    fleet: Fleet = field(default_factory=Fleet)
+    witness_of: InstallationId = InstallationId("")
+
+    @property
+    def containment(self) -> Containment:
+        return Containment.ISOLATED if self.has_cgroup else Containment.LEADER_ONLY
+
+    def uncontained(self, settles: Settles) -> Refused | None:
+        """Refuse where there is no cgroup to give, unless the operator settles for that."""
+        if self.has_cgroup or settles is Settles.LEADER_ONLY:
+            return None
+        return Refused(RefusalCode.NO_CGROUP, "the login may write no cgroup v2")
     def facts(self) -> NodeFacts:
         return NodeFacts(
             node_id=self.node_id,
@@ -131,6 +153,28 @@ class FakeNode:
         )
 
     def reboot(self) -> None:
+    def newest_checkpoint(self) -> ChainPoint | None:
+        return self.checkpoints[-1].at if self.checkpoints else None
+
+    def remembered(self) -> tuple[Remembered, ...]:
+        """Say what each instance was asked to be."""
+        asked = (one for one in self.placed.values() if one.instance in self.staged)
+        return tuple(
+            Remembered(
+                one.instance,
+                one.name,
+                one.node,
+                one.decision,
+                one.package,
+                one.sheet,
+                one.env,
+                one.args,
+                one.signatures,
+                len(self.store.get(one.package, b"")),
+            )
+            for one in sorted(asked, key=lambda one: one.instance)
+        )
+
         """Start the machine anew: another boot id, uptime from zero, and nothing runs."""
         self.reboots += 1
         self.boot_id = f"{self.reboots:08d}-0000-4000-8000-000000000000"
@@ -174,8 +218,10 @@ class FakeNode:
             desired=self.wanted.get(instance, "stopped"),
             number=self.number.get(instance, 0),
             current=self.launched.get(instance, 0),
-            name="",
-            package="",
+            name=next((one.name for one in self.remembered() if one.instance == instance), ""),
+            package=next(
+                (one.package for one in self.remembered() if one.instance == instance), ""
+            ),
             generations=tuple(
                 self.run_status(instance, number)
                 for iid, number in sorted(self.runs)
@@ -278,7 +324,36 @@ class FakeSession:
     def offer(self, _installation: InstallationId, sha256s: Sequence[str]) -> Offered | Refused:
         self.hook("offer", "before")
         lacking = tuple(sha256 for sha256 in sha256s if sha256 not in self.node.store)
-        return Offered(self.node.node_id, 1_000_100, lacking)
+        return Offered(self.node.node_id, 1_000_100, lacking, self.node.newest_checkpoint())
+
+    def checkpoint(
+        self, installation: InstallationId, checkpoint: Checkpoint, fleet: Fleet | None = None
+    ) -> Refused | None:
+        self.hook("checkpoint", "before")
+        newest, at = self.node.newest_checkpoint(), checkpoint.at
+        if newest is not None and (at.epoch, at.seq) < (newest.epoch, newest.seq):
+            return Refused(RefusalCode.SUPERSEDED, "there is a newer checkpoint")
+        if newest is None or (at.epoch, at.seq) != (newest.epoch, newest.seq):
+            self.node.checkpoints.append(checkpoint)
+        elif at != newest:
+            return Refused(RefusalCode.VERIFY, "that event has another hash here")
+        self.node.witness_of = installation
+        self.node.fleet = fleet or self.node.fleet
+        self.hook("checkpoint", "after")
+        return None
+
+    def witness(self, _installation: InstallationId) -> Witness | Refused:
+        self.hook("witness", "before")
+        return Witness(self.node.node_id, tuple(self.node.checkpoints), self.node.fleet)
+
+    def installations(self) -> dict[InstallationId, Checkpoint] | Refused:
+        self.hook("installations", "before")
+        kept = self.node.checkpoints
+        return {self.node.witness_of: kept[-1]} if kept else {}
+
+    def recall(self, _installation: InstallationId) -> Recalled | Refused:
+        self.hook("recall", "before")
+        return Recalled(self.node.node_id, self.node.remembered(), (), ())
 
     def receive(self, sha256: str, size_bytes: int, data: BinaryIO) -> Refused | None:
         self.hook("receive", "before")
@@ -370,6 +445,7 @@ class FakeSession:
         )
 
     def renew_lease(self, request: LeaseRequest) -> int | Refused:
+            checkpoint=node.newest_checkpoint(),
         self.hook("lease", "before")
         until = self.node.leases.get(request.instance)
         if until is None:

@@ -406,6 +406,29 @@ class ChainBroken(WlctlError):
     exit_code = ExitCode.LEDGER
 
 
+class LedgerRolledBack(WlctlError):
+    """The ledger is older than what its nodes were told: a backup, or a copy used elsewhere since.
+
+    What happened since is not known to it, so until it was rebuilt from its nodes only stop,
+    unload, cordon and revoke are done.
+    """
+
+    code = "ledger-rolled-back"
+    exit_code = ExitCode.LEDGER
+
+
+class LedgerForked(WlctlError):
+    """A node was told another event in the place of one here: this is one of two copies in use.
+
+    Or it is an old one that went on. Keep one of them, and take the other away. In the one that is
+    kept a rebuild asks the nodes what the other one did; until then only stop, unload, cordon and
+    revoke are done.
+    """
+
+    code = "ledger-forked"
+    exit_code = ExitCode.LEDGER
+
+
 class LedgerNewer(WlctlError):
     """A newer wlctl has migrated the ledger; this one does not know its tables: update wlctl."""
 
@@ -633,6 +656,17 @@ class ForeignNode(WlctlError):
     """
 
     code = "foreign-node"
+    exit_code = ExitCode.UNREACHABLE
+
+
+class FalseWitness(WlctlError):
+    """A node keeps a checkpoint of this installation that this installation never signed.
+
+    Its state directory was changed by hand, or the node lies. Nothing was done on it; the ledger is
+    not doubted for it.
+    """
+
+    code = "false-witness"
     exit_code = ExitCode.UNREACHABLE
 
 

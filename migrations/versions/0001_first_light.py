@@ -27,6 +27,7 @@ def _the_ledger_itself() -> None:
         sa.Column("id", sa.Text, nullable=False),
         sa.Column("epoch", sa.BigInteger, nullable=False),
         sa.Column("created_at_ms", sa.BigInteger, nullable=False),
+        sa.Column("doubt", sa.Text),
         sa.PrimaryKeyConstraint("id", name="pk_installation"),
     )
     op.create_table(
@@ -198,6 +199,17 @@ def _the_fleet() -> None:
         sa.ForeignKeyConstraint(["node"], ["nodes.name"], name="fk_facts_node_nodes"),
     )
     op.create_table(
+    op.create_table(
+        "witnesses",
+        sa.Column("node", sa.Text, nullable=False),
+        sa.Column("node_id", sa.Text, nullable=False),
+        sa.Column("epoch", sa.BigInteger, nullable=False),
+        sa.Column("seq", sa.BigInteger, nullable=False),
+        sa.Column("fleet_sha256", sa.Text, nullable=False),
+        sa.Column("left_at_ms", sa.BigInteger, nullable=False),
+        sa.PrimaryKeyConstraint("node", name="pk_witnesses"),
+        sa.ForeignKeyConstraint(["node"], ["nodes.name"], name="fk_witnesses_node_nodes"),
+    )
         "node_capabilities",
         sa.Column("node", sa.Text, nullable=False),
         sa.Column("provenance", sa.Text, nullable=False),

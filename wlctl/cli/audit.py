@@ -1,7 +1,7 @@
 """`wlctl audit`: what happened, and whether the record of it is whole."""
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated
@@ -13,11 +13,14 @@ from wlctl.cli.command import App
 from wlctl.cli.escape import visible_json
 from wlctl.cli.options import Output, Session, session_of
 from wlctl.cli.progress import Advance, progress
-from wlctl.errors import ChainBroken, UsageError
+from wlctl.errors import ChainBroken, ExitCode, FalseWitness, UsageError
 from wlctl.flows import audit as flow
+from wlctl.flows import witnessed as witnessing
 from wlctl.flows.audit import Wanted
+from wlctl.flows.witnessed import Witnessed
 from wlctl.ledger.verify import Broken
 from wlctl.model.event import Event, Json
+from wlctl.model.witness import Standing
 
 app = App("The chain: what happened, in order, and whether the record of it is whole.")
 
@@ -76,11 +79,18 @@ def verify(
         Path | None,
         typer.Option(metavar="FILE", help="A checkpoint that was kept elsewhere."),
     ] = None,
+    witnesses: Annotated[
+        bool, typer.Option("--witnesses", help="Ask every node for the checkpoints it keeps.")
+    ] = False,
 ) -> None:
     """Verify every link of the chain, and every row that an event tells of.
 
     Whoever owns the ledger's disk can cut or rewrite all of it; --against holds it to a checkpoint
-    that they could not change. Exit 11: it does not hold, and the first bad event is named.
+    that they could not change, and --witnesses to all those that nodes were left.
+
+    Exit 11: it does not hold, and the first bad event is named; or a node was told more of the
+    chain, or another one: the ledger was rolled back, or forked. Exit 7: a node keeps what was
+    never signed here. Exit 9: a node could not be asked.
     """
     session = session_of(ctx)
     with _verifying(session) as advance:
@@ -105,7 +115,54 @@ def verify(
     value = {"whole": True, "seq": head.seq, "hash": head.hash, "epoch": head.epoch}
     held = f", and has the event of {against}" if against else ""
     lines = [f"whole: {head.seq} events{held}", f"  the newest is {head.hash}"]
+    asked = witnessing.ask(session.runtime) if witnesses else []
+    if witnesses:
+        value["witnesses"] = [_witness_json(one) for one in asked]
+        lines += map(_witness_line, asked)
     render.document(session, "wlctl.audit.verify/1", value, lines, name=str(head.seq))
+    _raise_worst(asked)
+
+
+def _witness_json(one: Witnessed) -> dict[str, Json]:
+    return {
+        "node": one.node,
+        "standing": None if one.standing is None else one.standing.value,
+        "epoch": None if one.newest is None else one.newest.epoch,
+        "seq": None if one.newest is None else one.newest.seq,
+        "checked": one.checked,
+        "code": "" if one.failure is None else one.failure.code,
+        "message": "" if one.failure is None else one.failure.message,
+    }
+
+
+def _witness_line(one: Witnessed) -> str:
+    at = f"{one.newest.epoch}.{one.newest.seq}" if one.newest else ""
+    match one.standing:
+        case Standing.AGREES:
+            return f"{one.node} agrees: {one.checked} checkpoints, the newest of event {at}"
+        case Standing.NONE:
+            return f"{one.node} keeps no checkpoint yet"
+        case Standing.SUPERSEDED:
+            return f"{one.node} agrees: its newest, {at}, is of before the ledger was rebuilt"
+        case Standing.ROLLED_BACK:
+            return f"{one.node} was told more: event {at} is not in this ledger, it was rolled back"
+        case Standing.FORKED:
+            return f"{one.node} was told another event {at}: the ledger was forked"
+        case None:
+            assert one.failure is not None, "there is a reason for what is not known"
+            return f"{one.node} could not be asked ({one.failure.code}): {one.failure.message}"
+
+
+def _raise_worst(asked: Sequence[Witnessed]) -> None:
+    """End with what is worst of what the nodes said."""
+    said = [(one.standing, one.failure) for one in asked if one.failure is not None]
+    for standing, failure in said:
+        if standing is not None:
+            raise failure
+    if any(isinstance(failure, FalseWitness) for _, failure in said):
+        raise typer.Exit(ExitCode.PARTIAL)
+    if said:
+        raise typer.Exit(ExitCode.UNREACHABLE)
 
 
 @app.command("checkpoint")

@@ -8,13 +8,15 @@ from itertools import islice
 from pathlib import Path
 
 from wlctl import signing
-from wlctl.errors import InvalidFile, UnknownName, UsageError, WlctlError
+from wlctl.errors import InvalidFile, UnknownName, UsageError
+from wlctl.flows import witnesses
 from wlctl.flows.runtime import Runtime
 from wlctl.ledger import chain, instances, nodes
 from wlctl.ledger import verify as verifying
 from wlctl.ledger.store import ReadTx
 from wlctl.ledger.verify import Broken, Verified
-from wlctl.model.event import Checkpoint, Event, checkpoint_text, parse_checkpoint
+from wlctl.model.event import Checkpoint, Event, parse_checkpoint
+from wlctl.model.upkeep import ChainPoint
 
 BATCH = 1000
 """Events read at a time: a reader who stops to think keeps no view of the ledger open."""
@@ -109,8 +111,8 @@ def checkpoint(rt: Runtime) -> SignedCheckpoint:
     with rt.ledger.read() as tx:
         seq, digest = chain.head(tx)
     head = Checkpoint(rt.ledger.installation, rt.ledger.epoch, seq, digest)
-    note = signing.sign_note(checkpoint_text(head), name=_origin(rt), key=rt.home.checkpoint_key)
-    return SignedCheckpoint(head, note)
+    point = ChainPoint(head.epoch, head.seq, head.hash)
+    return SignedCheckpoint(head, witnesses.sign_head(rt, point))
 
 
 def _matching(tx: ReadTx, wanted: Wanted) -> "_Reader":
@@ -178,22 +180,7 @@ def _read_checkpoint(rt: Runtime, path: Path) -> Checkpoint:
         raise InvalidFile(f"{path} cannot be read: {error.strerror}") from error
     except UnicodeDecodeError as error:
         raise InvalidFile(f"{path} is no checkpoint: it is not UTF-8") from error
-    found = parse_checkpoint(signing.verify_note(note, _verifiers(rt)))
+    found = parse_checkpoint(signing.verify_note(note, witnesses.verifiers(rt)))
     if found is None:
         raise InvalidFile(f"{path} is signed, and is no checkpoint")
     return found
-
-
-def _verifiers(rt: Runtime) -> set[str]:
-    """Collect the public keys that checkpoints may be signed with: ours now, and all before."""
-    with rt.ledger.read() as tx:
-        told = {str(event.payload["checkpoint"]) for event in chain.events(tx, kind="ledger.keys")}
-    try:
-        told.add(signing.note_verifier(rt.home.checkpoint_key, name=_origin(rt)))
-    except WlctlError:  # a ledger that was copied elsewhere without its keys
-        return told
-    return told
-
-
-def _origin(rt: Runtime) -> str:
-    return f"wlctl/{rt.ledger.installation}"

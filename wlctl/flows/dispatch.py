@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from io import BytesIO
 
 from wlctl.errors import (
+    FalseWitness,
     ForeignNode,
     GateDenied,
     Indeterminate,
@@ -200,7 +201,7 @@ def _try(rt: Runtime, intent: Intent, go_on: Callable[[], bool]) -> _Tried:
         answer = _send(rt, intent, go_on)
     except Indeterminate as failure:
         return _Tried(_ended(attempt, Outcome.INDETERMINATE, failure))
-    except (Unreachable, ForeignNode, Interrupted) as failure:
+    except (Unreachable, ForeignNode, FalseWitness, Interrupted) as failure:
         return _Tried(_ended(attempt, Outcome.UNREACHABLE, failure))
     except Overtaken:
         raise
@@ -239,6 +240,7 @@ def _send(rt: Runtime, intent: Intent, go_on: Callable[[], bool]) -> Placed | La
         read_at = rt.boot_time()
             return offered
         check_identity(intent.node, offered.node_id)
+        witnesses.check_and_leave(rt, session, intent.node, offered.checkpoint)
         for sha256 in offered.missing:
             _check_ours(rt, intent, go_on)
             stored = sha256 != admitted.package_id

@@ -20,6 +20,7 @@ from wlctl.flows import gate, operating
 from wlctl.flows.intents import check_ours
 from wlctl.flows.nodes import check_identity, check_placed_there
 from wlctl.flows.runtime import Runtime
+from wlctl.flows.witnesses import Watch
 from wlctl.ledger import generations, instances, nodes, operations, packages
 from wlctl.ledger.operations import Operation, Turn
 from wlctl.ledger.store import ReadTx, WriteTx
@@ -274,8 +275,10 @@ def _ask(rt: Runtime, wish: _Wish) -> Stopped | Unloaded | Refused:
         else:
             asked = {key: value for key, value in asdict(request).items() if key != "wait"}
             answer = session.unload(UnloadRequest(**asked, purge=wish.how.purge))
-    if not isinstance(answer, Refused):
-        check_identity(wish.node, answer.node_id)
+        if not isinstance(answer, Refused):
+            check_identity(wish.node, answer.node_id)
+            if wish.how.wait:
+                Watch(rt).leave(session, wish.node)
     return answer
 
 

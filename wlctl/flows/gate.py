@@ -10,6 +10,7 @@ from dataclasses import replace
 
 from wlctl.errors import GateDeferred, GateDenied, InvalidFile, WlctlError
 from wlctl.flows import approvals as judging
+from wlctl.flows import witnesses
 from wlctl.flows.runtime import Runtime
 from wlctl.gate import file
 from wlctl.gate.judge import APPROVED, judge
@@ -92,8 +93,10 @@ def permitted(
     Raises:
         GateDenied: It is not permitted; that is chained, and the block was not entered.
         GateDeferred: It is not permitted before somebody approves it; likewise.
+        LedgerRolledBack, LedgerForked: The ledger is doubted, and `action` ends nothing.
     """
     with rt.ledger.write(rt.now_ms(), rt.author) as tx:
+        witnesses.require_believed(tx, action)
         request = GateRequest(action, rt.author.principal, about)
         if node is not None:
             request = replace(request, node=node.name, tier=node.tier)
@@ -111,9 +114,10 @@ def require(rt: Runtime, action: Action, about: str = "", *, node: Node | None =
     """Ask before something slow is done for `action`; the transaction that records it asks again.
 
     Raises:
-        GateDenied, GateDeferred: As `permitted`.
+        GateDenied, GateDeferred, LedgerRolledBack, LedgerForked: As `permitted`.
     """
     with rt.ledger.read() as tx:
+        witnesses.require_believed(tx, action)
         request = GateRequest(action, rt.author.principal, about)
         if node is not None:
             request = replace(request, node=node.name, tier=node.tier)
@@ -141,7 +145,11 @@ def verb(
     Returns:
         None when it is permitted; else the refusal, to be raised or shown after the commit, so
         that the verdict is kept.
+
+    Raises:
+        LedgerRolledBack, LedgerForked: The ledger is doubted, and `action` ends nothing.
     """
+    witnesses.require_believed(tx, action)
     request = GateRequest(
         action, rt.author.principal, instance.id, node=node.name, tier=node.tier, work=work
     )

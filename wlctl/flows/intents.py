@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, field
 
-from wlctl.flows import deciding
+from wlctl.flows import deciding, witnesses
 from wlctl.flows.deciding import Order
 from wlctl.flows.packages import Admitted
 from wlctl.flows.runtime import Runtime
@@ -16,7 +16,7 @@ from wlctl.model.ids import DecisionId, InstanceId
 from wlctl.model.instance import Desired, Instance, State
 from wlctl.model.node import Node
 from wlctl.model.placement import Candidate, PlaceRequest, Tiering
-from wlctl.model.policy import Work
+from wlctl.model.policy import Action, Work
 
 REQUEST_VALID_MS = 60_000
 """How long a node may take to begin with a request; one that is read later does nothing."""
@@ -78,6 +78,7 @@ def intend(rt: Runtime, tx: WriteTx, wanted: Wanted, candidate: Candidate, turn:
     order, admitted = wanted.order, wanted.admitted
     instance_id = InstanceId(turn.scope)
     instances.reserve(
+    witnesses.require_believed(tx, Action.PLACE)
         tx,
         instance_id=instance_id,
         name=wanted.name,

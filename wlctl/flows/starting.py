@@ -11,9 +11,12 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, TypeVar
 
 from wlctl.errors import (
+    FalseWitness,
     ForeignNode,
     Indeterminate,
     Interrupted,
+    LedgerForked,
+    LedgerRolledBack,
     TwoMachines,
     Unreachable,
     WlctlError,
@@ -248,7 +251,7 @@ def _send(rt: Runtime, wish: Wish, session: "NodeSession") -> Launched | Refused
     if isinstance(offered, Refused):
         return offered
     check_identity(wish.node, offered.node_id)
-    read_at = rt.boot_time()
+    witnesses.check_and_leave(rt, session, wish.node, offered.checkpoint)
     store = Store(rt.home.store)
     for sha256 in offered.missing:
         check_ours(rt, wish.operation)
@@ -281,13 +284,18 @@ def _asked(rt: Runtime, wish: Wish, ask: Callable[[], T]) -> T | Beginning:
     """
     try:
         return ask()
+        LedgerRolledBack, LedgerForked: The node was told more than this ledger knows; nothing was
+            sent.
     except Indeterminate as failure:
         return _not_done(rt, wish, Begin.INDETERMINATE, failure)
-    except (Unreachable, ForeignNode, TwoMachines) as failure:
+    except (Unreachable, ForeignNode, TwoMachines, FalseWitness) as failure:
         return _not_done(rt, wish, Begin.UNREACHABLE, failure)
     except WlctlError as failure:  # of this side: a file left the store
         return _not_done(rt, wish, Begin.FAILED, failure)
     except KeyboardInterrupt:
+    except (LedgerRolledBack, LedgerForked) as failure:
+        _not_done(rt, wish, Begin.FAILED, failure)
+        raise
         name, node = wish.instance.name, wish.node.name
         stopped = Interrupted(
             f"interrupted: nobody knows whether {name} runs on {node}",

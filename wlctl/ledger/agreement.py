@@ -202,9 +202,17 @@ class Replay:
 
 
 def _identity(tx: ReadTx) -> Check:
-    return Replay(
-        tx, installation, "id", {"ledger.init": lambda told: {"id": told["installation"]}}
-    )
+    def made(told: Mapping[str, Any]) -> dict[str, object]:
+        return {"id": told["installation"], "doubt": None}
+
+    def doubted(told: Mapping[str, Any]) -> dict[str, object]:
+        return {"id": told["installation"], "doubt": told["doubt"]}
+
+    def restored(told: Mapping[str, Any]) -> dict[str, object]:
+        return {"id": told["installation"], "doubt": None, "epoch": told["epoch"]}
+
+    tells = {"ledger.init": made, "ledger.doubt": doubted, "ledger.restored": restored}
+    return Replay(tx, installation, "id", tells)
 
 
 def _signers(tx: ReadTx) -> Check:

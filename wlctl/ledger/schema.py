@@ -43,8 +43,11 @@ installation = Table(
     Column("id", Text, primary_key=True),
     Column("epoch", BigInteger, nullable=False),
     Column("created_at_ms", BigInteger, nullable=False),
+    Column("doubt", Text),
 )
-"""One row: the identity that nodes know this ledger by, and how often it was restored."""
+"""One row: the identity that nodes know this ledger by, how often it was restored, and why nothing
+but endings is done with it until it was rebuilt; NULL for no reason.
+"""
 
 chain = Table(
     "chain",
@@ -225,6 +228,18 @@ facts = Table(
 """What the last probe of each node saw, as JSON."""
 
 node_capabilities = Table(
+witnesses = Table(
+    "witnesses",
+    metadata,
+    Column("node", Text, ForeignKey("nodes.name"), primary_key=True),
+    Column("node_id", Text, nullable=False),
+    Column("epoch", BigInteger, nullable=False),
+    Column("seq", BigInteger, nullable=False),
+    Column("fleet_sha256", Text, nullable=False),
+    Column("left_at_ms", BigInteger, nullable=False),
+)
+"""Which checkpoint each node was left last, with which fleet, and when; no event tells of it."""
+
     "node_capabilities",
     metadata,
     Column("node", Text, ForeignKey("nodes.name"), primary_key=True),

@@ -1,0 +1,46 @@
+"""Judges how a ledger stands to the checkpoint that a node keeps of it."""
+
+from wlctl.model.upkeep import ChainPoint
+from wlctl.model.witness import Ours, Standing
+
+
+def judge(ours: Ours, theirs: ChainPoint | None) -> Standing:
+    """Answer how the ledger stands to the newest checkpoint that a node keeps.
+
+    Within the ledger's epoch the event must be there, and be the same. Of an epoch before it, that
+    holds for what was before the event that ended it; what came after is what a rebuild gave up.
+
+    Args:
+        theirs: None where the node keeps none.
+    """
+    if theirs is None:
+        return Standing.NONE
+    if theirs.epoch > ours.head.epoch:
+        return Standing.ROLLED_BACK
+    if theirs.epoch < ours.head.epoch:
+        if ours.ended_at_seq is None or theirs.seq >= ours.ended_at_seq:
+            return Standing.SUPERSEDED
+    elif theirs.seq > ours.head.seq:
+        return Standing.ROLLED_BACK
+    return Standing.AGREES if theirs.sha256 == ours.hash_there else Standing.FORKED
+
+
+def is_due(
+    head: ChainPoint,
+    theirs: ChainPoint | None,
+    *,
+    left_at_ms: int | None,
+    now_ms: int,
+    every_ms: int,
+) -> bool:
+    """Answer whether a node is to be left the newest checkpoint.
+
+    Where nothing has happened since the one it keeps, never. Otherwise so often at most: a pass
+    that finds nothing to do must not write to every node.
+
+    Args:
+        left_at_ms: When it was left one last; None for never.
+    """
+    if theirs == head:
+        return False
+    return theirs is None or left_at_ms is None or not 0 <= now_ms - left_at_ms < every_ms
