@@ -1097,6 +1097,7 @@ _wlctl() {
         /audit/verify)
             options=(
                 '--against:A checkpoint that was kept elsewhere'
+                '--witnesses:Ask every node for the checkpoints it keeps'
                 '-h:Show this text'
                 '--help:Show this text'
                 '--db:The ledger'
@@ -1147,7 +1148,6 @@ _wlctl() {
             )
             options=(
                 '-h:Show this text'
-                '--witnesses:Ask every node for the checkpoints it keeps'
                 '--help:Show this text'
                 '--db:The ledger'
                 '-o:One of table, wide, json, jsonl, name'

@@ -111,7 +111,6 @@ class FakeNode:
     leases: dict[InstanceId, int] = field(default_factory=dict)
     wanted: dict[InstanceId, str] = field(default_factory=dict)
     output: dict[InstanceId, str] = field(default_factory=dict)
-
     checkpoints: list[Checkpoint] = field(default_factory=list)
     fleet: Fleet = field(default_factory=Fleet)
     witness_of: InstallationId = InstallationId("")
@@ -125,6 +124,7 @@ class FakeNode:
         if self.has_cgroup or settles is Settles.LEADER_ONLY:
             return None
         return Refused(RefusalCode.NO_CGROUP, "the login may write no cgroup v2")
+
     def facts(self) -> NodeFacts:
         return NodeFacts(
             node_id=self.node_id,
@@ -152,7 +152,6 @@ class FakeNode:
             missing=self.missing,
         )
 
-    def reboot(self) -> None:
     def newest_checkpoint(self) -> ChainPoint | None:
         return self.checkpoints[-1].at if self.checkpoints else None
 
@@ -175,6 +174,7 @@ class FakeNode:
             for one in sorted(asked, key=lambda one: one.instance)
         )
 
+    def reboot(self) -> None:
         """Start the machine anew: another boot id, uptime from zero, and nothing runs."""
         self.reboots += 1
         self.boot_id = f"{self.reboots:08d}-0000-4000-8000-000000000000"
@@ -442,10 +442,10 @@ class FakeSession:
             uptime_ms=node.uptime_ms,
             instances=tuple(node.instance_status(one) for one in sorted(node.staged)),
             departed=dict(node.departed),
+            checkpoint=node.newest_checkpoint(),
         )
 
     def renew_lease(self, request: LeaseRequest) -> int | Refused:
-            checkpoint=node.newest_checkpoint(),
         self.hook("lease", "before")
         until = self.node.leases.get(request.instance)
         if until is None:

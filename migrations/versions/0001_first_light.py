@@ -199,7 +199,6 @@ def _the_fleet() -> None:
         sa.ForeignKeyConstraint(["node"], ["nodes.name"], name="fk_facts_node_nodes"),
     )
     op.create_table(
-    op.create_table(
         "witnesses",
         sa.Column("node", sa.Text, nullable=False),
         sa.Column("node_id", sa.Text, nullable=False),
@@ -210,6 +209,7 @@ def _the_fleet() -> None:
         sa.PrimaryKeyConstraint("node", name="pk_witnesses"),
         sa.ForeignKeyConstraint(["node"], ["nodes.name"], name="fk_witnesses_node_nodes"),
     )
+    op.create_table(
         "node_capabilities",
         sa.Column("node", sa.Text, nullable=False),
         sa.Column("provenance", sa.Text, nullable=False),

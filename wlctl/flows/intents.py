@@ -75,10 +75,10 @@ def intend(rt: Runtime, tx: WriteTx, wanted: Wanted, candidate: Candidate, turn:
     Args:
         turn: Of a new instance id: each attempt has its own.
     """
+    witnesses.require_believed(tx, Action.PLACE)
     order, admitted = wanted.order, wanted.admitted
     instance_id = InstanceId(turn.scope)
     instances.reserve(
-    witnesses.require_believed(tx, Action.PLACE)
         tx,
         instance_id=instance_id,
         name=wanted.name,

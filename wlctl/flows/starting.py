@@ -281,21 +281,21 @@ def _asked(rt: Runtime, wish: Wish, ask: Callable[[], T]) -> T | Beginning:
 
     Raises:
         Interrupted: Ctrl-C; nobody knows whether the step was done.
+        LedgerRolledBack, LedgerForked: The node was told more than this ledger knows; nothing was
+            sent.
     """
     try:
         return ask()
-        LedgerRolledBack, LedgerForked: The node was told more than this ledger knows; nothing was
-            sent.
     except Indeterminate as failure:
         return _not_done(rt, wish, Begin.INDETERMINATE, failure)
     except (Unreachable, ForeignNode, TwoMachines, FalseWitness) as failure:
         return _not_done(rt, wish, Begin.UNREACHABLE, failure)
-    except WlctlError as failure:  # of this side: a file left the store
-        return _not_done(rt, wish, Begin.FAILED, failure)
-    except KeyboardInterrupt:
     except (LedgerRolledBack, LedgerForked) as failure:
         _not_done(rt, wish, Begin.FAILED, failure)
         raise
+    except WlctlError as failure:  # of this side: a file left the store
+        return _not_done(rt, wish, Begin.FAILED, failure)
+    except KeyboardInterrupt:
         name, node = wish.instance.name, wish.node.name
         stopped = Interrupted(
             f"interrupted: nobody knows whether {name} runs on {node}",

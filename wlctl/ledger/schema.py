@@ -227,7 +227,6 @@ facts = Table(
 )
 """What the last probe of each node saw, as JSON."""
 
-node_capabilities = Table(
 witnesses = Table(
     "witnesses",
     metadata,
@@ -240,6 +239,7 @@ witnesses = Table(
 )
 """Which checkpoint each node was left last, with which fleet, and when; no event tells of it."""
 
+node_capabilities = Table(
     "node_capabilities",
     metadata,
     Column("node", Text, ForeignKey("nodes.name"), primary_key=True),
