@@ -74,6 +74,9 @@ def intend(rt: Runtime, tx: WriteTx, wanted: Wanted, candidate: Candidate, turn:
 
     Args:
         turn: Of a new instance id: each attempt has its own.
+
+    Raises:
+        LedgerRolledBack, LedgerForked: The ledger is doubted.
     """
     witnesses.require_believed(tx, Action.PLACE)
     order, admitted = wanted.order, wanted.admitted

@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING, TypeVar
 
 from wlctl.errors import (
     FalseWitness,
+    LedgerForked,
+    LedgerRolledBack,
     ForeignNode,
     Indeterminate,
     Interrupted,
-    LedgerForked,
-    LedgerRolledBack,
     TwoMachines,
     Unreachable,
     WlctlError,
@@ -252,6 +252,7 @@ def _send(rt: Runtime, wish: Wish, session: "NodeSession") -> Launched | Refused
         return offered
     check_identity(wish.node, offered.node_id)
     witnesses.check_and_leave(rt, session, wish.node, offered.checkpoint)
+    read_at = rt.boot_time()
     store = Store(rt.home.store)
     for sha256 in offered.missing:
         check_ours(rt, wish.operation)
