@@ -236,8 +236,8 @@ def _send(rt: Runtime, intent: Intent, go_on: Callable[[], bool]) -> Placed | La
     with rt.connect(intent.node.address) as session:
         _check_ours(rt, intent, go_on)
         offered = session.offer(rt.ledger.installation, tuple(sizes))
-        if isinstance(offered, Refused):
         read_at = rt.boot_time()
+        if isinstance(offered, Refused):
             return offered
         check_identity(intent.node, offered.node_id)
         witnesses.check_and_leave(rt, session, intent.node, offered.checkpoint)
@@ -249,10 +249,10 @@ def _send(rt: Runtime, intent: Intent, go_on: Callable[[], bool]) -> Placed | La
             if isinstance(taken, Refused):
                 return taken
         _check_ours(rt, intent, go_on)
-        return session.place(request_for(rt, intent, uptime_ms=offered.uptime_ms))
-
         ttl_ms = intent.wanted.order.lease_ms or admitted.workload.lifecycle.lease_ms
         leasing.about_to_send(rt, intent.instance.id, ttl_ms, read_at)
+        return session.place(request_for(rt, intent, uptime_ms=offered.uptime_ms))
+
 
 def _check_ours(rt: Runtime, intent: Intent, go_on: Callable[[], bool]) -> None:
     """Make sure, before each step, that it is still for us to do.

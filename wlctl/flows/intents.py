@@ -93,11 +93,11 @@ def intend(rt: Runtime, tx: WriteTx, wanted: Wanted, candidate: Candidate, turn:
         spec=admitted.spec,
         claims=candidate.assigned,
         desired=Desired.RUNNING if order.start else Desired.STOPPED,
+        replaces=wanted.replaces,
     )
     operation = operations.begin(tx, turn, "place", token=rt.new_token())
     number = attempts.next_number(tx, wanted.decision)
     attempt = Attempt(
-        replaces=wanted.replaces,
         wanted.decision, number, instance_id, candidate.node, wanted.claim, outcome=None
     )
     attempts.begin(tx, attempt)

@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING, TypeVar
 
 from wlctl.errors import (
     FalseWitness,
-    LedgerForked,
-    LedgerRolledBack,
     ForeignNode,
     Indeterminate,
     Interrupted,
+    LedgerForked,
+    LedgerRolledBack,
     TwoMachines,
     Unreachable,
     WlctlError,
@@ -248,11 +248,11 @@ def _send(rt: Runtime, wish: Wish, session: "NodeSession") -> Launched | Refused
     sizes = {file.sha256: file.size_bytes for file in wish.staged.files}
     check_ours(rt, wish.operation)
     offered = session.offer(rt.ledger.installation, tuple(sizes))
+    read_at = rt.boot_time()
     if isinstance(offered, Refused):
         return offered
     check_identity(wish.node, offered.node_id)
     witnesses.check_and_leave(rt, session, wish.node, offered.checkpoint)
-    read_at = rt.boot_time()
     store = Store(rt.home.store)
     for sha256 in offered.missing:
         check_ours(rt, wish.operation)
@@ -261,11 +261,11 @@ def _send(rt: Runtime, wish: Wish, session: "NodeSession") -> Launched | Refused
         if isinstance(taken, Refused):
             return taken
     check_ours(rt, wish.operation)
+    leasing.about_to_send(rt, wish.instance.id, wish.staged.lease_ms, read_at)
     return session.start(
         StartRequest(
             installation=rt.ledger.installation,
             instance=wish.instance.id,
-    leasing.about_to_send(rt, wish.instance.id, wish.staged.lease_ms, read_at)
             number=wish.operation.number,
             generation=wish.instance.generation,
             fence=wish.fence,
