@@ -2,14 +2,16 @@
 
 import contextlib
 import os
+import subprocess
 import threading
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from tests.host.bench import Bench, script
-from wlctl.model.actions import Launched, RefusalCode, Refused, StartRequest
+from wlctl.model.actions import Launched, PlaceRequest, RefusalCode, Refused, StartRequest
 
 pytestmark = [pytest.mark.root, pytest.mark.sshd]
 
@@ -71,6 +73,22 @@ def test_no_command_line_and_no_file_on_a_disk_ever_has_a_secret(bench: Bench) -
     assert [path for path in on_disk if MARK in path.read_bytes()] == []
 
 
+def start_of(
+    request: PlaceRequest, *, number: int, secrets: tuple[tuple[str, str], ...] = ()
+) -> StartRequest:
+    """A start of what was placed, as the run after the one before."""
+    return StartRequest(
+        installation=request.installation,
+        instance=request.instance,
+        number=number,
+        generation=number - 1,
+        fence=number - 1,
+        package=request.package,
+        deadline_ms=request.deadline_ms,
+        secrets=secrets,
+    )
+
+
 def secrets_there(bench: Bench) -> list[Path]:
     """Find every secret that lies in the node's `/run`."""
     root = Path(f"/proc/{bench.node.pids()[0]}/root/run/wlctl")
@@ -88,21 +106,64 @@ def test_a_secret_goes_when_the_end_is_asked_for_and_is_sent_anew_for_the_next_r
     bench.stop(request)
     assert secrets_there(bench) == []
 
-    again = StartRequest(
-        installation=request.installation,
-        instance=request.instance,
-        number=3,
-        generation=2,
-        fence=2,
-        package=request.package,
-        deadline_ms=request.deadline_ms,
-    )
+    again = start_of(request, number=3)
     without = bench.session.start(again)
     assert isinstance(without, Refused)
     assert without.code is RefusalCode.SECRET_UNAVAILABLE
     other = replace(again, number=4, generation=3, secrets=(("DB_PASSWORD", "new"), VALUES[1]))
     assert isinstance(bench.session.start(other), Launched)
     assert bench.await_log(request, "up").startswith("new\n")
+
+
+@contextlib.contextmanager
+def not_a_tmpfs(bench: Bench, *below: str) -> Iterator[Path]:
+    """Put another kind of file system where the node keeps what belongs to runs."""
+    inside = "/".join(("/run/wlctl", *below))
+    enter = ["nsenter", "-t", str(bench.node.insider()), "-p", "-m"]
+    subprocess.run([*enter, "mkdir", "-p", inside], check=True)
+    # one that every machine has, and that needs no disk
+    subprocess.run([*enter, "mount", "-t", "ramfs", "ramfs", inside], check=True)
+    try:
+        yield Path(f"/proc/{bench.node.insider()}/root{inside}")
+    finally:
+        subprocess.run([*enter, "umount", "-l", inside], check=True)
+
+
+@pytest.mark.kinds(ROOT)
+def test_a_secret_is_kept_nowhere_but_on_a_tmpfs(bench: Bench) -> None:
+    with not_a_tmpfs(bench) as run:
+        refused = bench.refused(bench.request(READ, secrets=VALUES))
+        bench.asked_nothing()
+
+        assert refused == Refused(
+            RefusalCode.SECRET_UNAVAILABLE, "/run/wlctl is no tmpfs that can be written"
+        )
+        assert list(run.iterdir()) == []
+        assert bench.left_over() == []
+
+        bench.run(script("exec sleep 1000"))  # what needs none runs there
+        bench.clear()
+
+
+@pytest.mark.kinds(ROOT)
+def test_a_start_where_there_is_no_tmpfs_any_more_is_refused_and_leaves_no_secret(
+    bench: Bench,
+) -> None:
+    request = bench.run(READ, secrets=VALUES)
+    bench.await_log(request, "up")
+    bench.stop(request)
+    again = start_of(request, number=3, secrets=VALUES)
+
+    with not_a_tmpfs(bench) as run:
+        refused = bench.session.start(again)
+
+        assert isinstance(refused, Refused)
+        assert refused.code is RefusalCode.SECRET_UNAVAILABLE
+        assert [path.name for path in run.rglob("*") if path.name in ("g2", "secrets")] == []
+    assert secrets_there(bench) == []
+
+    later = replace(again, number=4, generation=3)
+    assert isinstance(bench.session.start(later), Launched)
 
 
 LOOK = script(
