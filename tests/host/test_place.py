@@ -318,6 +318,39 @@ def test_a_port_that_somebody_listens_on_is_passed_over(bench: Bench) -> None:
     assert dict(done.ports)["http"] == (port + 1 if port < 29999 else 20000)
 
 
+@pytest.mark.kinds(ROOTS)
+def test_a_port_that_somebody_took_between_two_runs_is_given_up_for_another(bench: Bench) -> None:
+    work = Work(("env",), more=("port http-alt auto", "port http auto"))
+    request = bench.request(work)
+    first = dict(bench.place(request).ports)
+    bench.stop(request, 2)
+
+    with socket.create_server(("127.0.0.1", first["http"])):
+        done = bench.start(request, 3, 2)
+        assert isinstance(done, Launched)
+        second = dict(done.ports)
+        bench.await_log(request, f"PORT_HTTP={second['http']}\n")
+        bench.stop(request, 4, generation=2)
+
+    assert second["http"] not in first.values()
+    assert second["http-alt"] == first["http-alt"]
+    third = bench.start(request, 5, 3)
+    assert isinstance(third, Launched)
+    assert dict(third.ports) == second, "and that one is kept"
+
+
+@pytest.mark.kinds(ONE)
+def test_a_fixed_port_that_somebody_took_between_two_runs_is_a_refusal(bench: Bench) -> None:
+    request = bench.run(replace(SLEEP, more=("port http 20778",)))
+    bench.stop(request, 2)
+
+    with socket.create_server(("127.0.0.1", 20778)):
+        done = bench.start(request, 3, 2)
+
+    assert done == Refused(RefusalCode.PORT, "20778 is taken")
+    assert isinstance(bench.start(request, 4, 3), Launched)
+
+
 @pytest.mark.kinds(ONE)
 def test_a_fixed_port_is_given_once(bench: Bench) -> None:
     first = bench.run(replace(SLEEP, more=("port http 20777",)))

@@ -104,7 +104,8 @@ unused_uid() {
 	[ "$left" = 0 ]
 }
 
-take_ports() { # -> ports: NAME NUMBER lines; an instance keeps its own through its generations
+take_ports() { # -> ports: NAME NUMBER lines; an instance keeps its own through its generations, until
+	# somebody else answers there: its earlier runs are proven gone, so it is none of them
 	ports=
 	[ -n "$s_ports" ] || return 0
 	get_text "$S/ports"
@@ -118,15 +119,17 @@ take_ports() { # -> ports: NAME NUMBER lines; an instance keeps its own through 
 	for q_l in $s_ports; do
 		unset IFS
 		q_n=${q_l%% *}
-		case $nl$q_table$nl in *" $installation $iid $q_n$nl"*)
-			q_p=${q_table%%" $installation $iid $q_n"*}
+		q_own=" $installation $iid $q_n$nl" q_p=
+		case $q_table$nl in *"$q_own"*)
+			q_p=$nl$q_table$nl
+			q_p=${q_p%"$q_own"*} # the one it was given last
 			q_p=${q_p##*"$nl"}
 			;;
-		*)
-			free_port "${q_l#* }" || return 1
-			q_table="${q_table:+$q_table$nl}$q_p $installation $iid $q_n"
-			;;
 		esac
+		if [ -z "$q_p" ] || answers "$q_p"; then
+			free_port "${q_l#* }" || return 1
+			q_table="${q_table:+$q_table$nl}$q_p${q_own%"$nl"}"
+		fi
 		ports="$ports$q_n $q_p$nl"
 	done
 	unset IFS
@@ -157,7 +160,10 @@ free_port() { # auto|NUMBER -> q_p
 }
 port_taken() {
 	case $nl$q_table in *"$nl$q_p "*) return 0 ;; esac
-	q_h=$(printf '%04X' "$q_p")
+	answers "$q_p"
+}
+answers() { # PORT
+	q_h=$(printf '%04X' "$1")
 	case $q_busy in *":$q_h "[0-9A-F]*":0000 0A "*) return 0 ;; esac
 	return 1
 }
