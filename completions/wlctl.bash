@@ -13,10 +13,10 @@ _wlctl() {
         case $word in
             --) return ;;
             -*) case "$at $word" in
-                *\ --action|*\ --address|*\ --after|*\ --against|*\ --agent|*\ --as|*\ --avoid|*\ --capability|*\ --count|*\ --db|*\ --env|*\ --env-file|*\ --file|*\ --for|*\ --generation|*\ --grace|*\ --host-key|*\ --instance|*\ --key|*\ --kind|*\ --known-hosts|*\ --label|*\ --lease|*\ --max-reschedules|*\ --message|*\ --name|*\ --node|*\ --output|*\ --pin|*\ --plan|*\ --plan-out|*\ --policy|*\ --port|*\ --prefer|*\ --principal|*\ --project|*\ --projects|*\ --reason|*\ --remove-capability|*\ --remove-label|*\ --secret|*\ --sign|*\ --signature|*\ --signer|*\ --since|*\ --snapshot|*\ --tail|*\ --tier|*\ --timeout|*\ --until|*\ --wait|*\ --watch|*\ --where|*\ --why|*\ --workload|*\ -l|*\ -m|*\ -o|/node/add\ -f) skip=value ;;
+                *\ --action|*\ --address|*\ --after|*\ --against|*\ --agent|*\ --as|*\ --avoid|*\ --capability|*\ --containment|*\ --count|*\ --db|*\ --env|*\ --env-file|*\ --file|*\ --for|*\ --generation|*\ --grace|*\ --host-key|*\ --instance|*\ --key|*\ --kind|*\ --known-hosts|*\ --label|*\ --lease|*\ --max-reschedules|*\ --message|*\ --name|*\ --node|*\ --output|*\ --pin|*\ --plan|*\ --plan-out|*\ --policy|*\ --port|*\ --prefer|*\ --principal|*\ --project|*\ --projects|*\ --reason|*\ --remove-capability|*\ --remove-label|*\ --secret|*\ --sign|*\ --signature|*\ --signer|*\ --since|*\ --snapshot|*\ --tail|*\ --tier|*\ --timeout|*\ --until|*\ --wait|*\ --watch|*\ --where|*\ --why|*\ --workload|*\ -l|*\ -m|*\ -o|/node/add\ -f) skip=value ;;
             esac ;;
             *) case "$at/$word" in
-                /init|/signer|/signer/add|/signer/ls|/signer/rm|/signer/import|/signer/export|/policy|/policy/show|/policy/check|/policy/apply|/policy/test|/approve|/approvals|/revoke|/unrevoke|/revocations|/package|/package/init|/package/build|/package/sign|/package/verify|/package/show|/package/ls|/package/fetch|/package/gc|/doctor|/node|/node/add|/node/ls|/node/show|/node/probe|/node/measure|/node/set|/node/cordon|/node/uncordon|/node/rekey|/node/enforce|/node/attest-dead|/node/rm|/place|/decisions|/explain|/ps|/status|/history|/prove|/wait|/logs|/start|/restart|/stop|/unload|/reconcile|/audit|/audit/log|/audit/verify|/audit/checkpoint|/audit/export|/ledger|/ledger/check|/ledger/backup|/ledger/migrate|/ledger/snapshot|/config|/config/show|/help|/completion) at=$at/$word ;;
+                /init|/signer|/signer/add|/signer/ls|/signer/rm|/signer/import|/signer/export|/policy|/policy/show|/policy/check|/policy/apply|/policy/test|/approve|/approvals|/revoke|/unrevoke|/revocations|/package|/package/init|/package/build|/package/sign|/package/verify|/package/show|/package/ls|/package/fetch|/package/gc|/doctor|/node|/node/add|/node/ls|/node/show|/node/probe|/node/measure|/node/set|/node/cordon|/node/uncordon|/node/rekey|/node/enforce|/node/attest-dead|/node/rm|/place|/decisions|/explain|/ps|/status|/history|/prove|/wait|/logs|/start|/restart|/stop|/unload|/reconcile|/alerts|/alerts/ls|/alerts/ack|/audit|/audit/log|/audit/verify|/audit/checkpoint|/audit/export|/ledger|/ledger/check|/ledger/backup|/ledger/migrate|/ledger/snapshot|/config|/config/show|/help|/completion) at=$at/$word ;;
             esac ;;
         esac
     done
@@ -43,7 +43,7 @@ _wlctl() {
         esac
     else
         case $at in
-            '') commands='init signer policy approve approvals revoke unrevoke revocations package doctor node place decisions explain ps status history prove wait logs start restart stop unload reconcile audit ledger config help completion' choices='' files=''
+            '') commands='init signer policy approve approvals revoke unrevoke revocations package doctor node place decisions explain ps status history prove wait logs start restart stop unload reconcile alerts audit ledger config help completion' choices='' files=''
                 options='--version -h --help --db -o --output -m --message --yes --no-color --debug' ;;
             /init) commands='' choices='' files=''
                 options='--signer -h --help --db -o --output -m --message --yes --no-color --debug' ;;
@@ -112,7 +112,7 @@ _wlctl() {
             /node/measure) commands='' choices='' files=''
                 options='-h --help --db -o --output -m --message --yes --no-color --debug' ;;
             /node/set) commands='' choices='' files=''
-                options='--tier --capability --label --remove-capability --remove-label --address --port --sudo --no-sudo -h --help --db -o --output -m --message --yes --no-color --debug' ;;
+                options='--tier --capability --label --remove-capability --remove-label --containment --address --port --sudo --no-sudo -h --help --db -o --output -m --message --yes --no-color --debug' ;;
             /node/cordon) commands='' choices='' files=''
                 options='--for -h --help --db -o --output -m --message --yes --no-color --debug' ;;
             /node/uncordon) commands='' choices='' files=''
@@ -153,6 +153,12 @@ _wlctl() {
                 options='--workload --node -l --label --all --grace --now --purge --timeout --dry-run -h --help --db -o --output -m --message --yes --no-color --debug' ;;
             /reconcile) commands='' choices='' files=''
                 options='--node --dry-run --quiet -q --watch -h --help --db -o --output -m --message --yes --no-color --debug' ;;
+            /alerts) commands='ls ack' choices='' files=''
+                options='-h --help --db -o --output -m --message --yes --no-color --debug' ;;
+            /alerts/ls) commands='' choices='' files=''
+                options='--all -h --help --db -o --output -m --message --yes --no-color --debug' ;;
+            /alerts/ack) commands='' choices='' files=''
+                options='--all -h --help --db -o --output -m --message --yes --no-color --debug' ;;
             /audit) commands='log verify checkpoint export' choices='' files=''
                 options='-h --help --db -o --output -m --message --yes --no-color --debug' ;;
             /audit/log) commands='' choices='' files=''

@@ -13,12 +13,12 @@ function __wlctl_at -d 'Succeed where exactly these commands were typed'
                 return 1
             case '-*'
                 switch "$at $word"
-                    case '* --action' '* --address' '* --after' '* --against' '* --agent' '* --as' '* --avoid' '* --capability' '* --count' '* --db' '* --env' '* --env-file' '* --file' '* --for' '* --generation' '* --grace' '* --host-key' '* --instance' '* --key' '* --kind' '* --known-hosts' '* --label' '* --lease' '* --max-reschedules' '* --message' '* --name' '* --node' '* --output' '* --pin' '* --plan' '* --plan-out' '* --policy' '* --port' '* --prefer' '* --principal' '* --project' '* --projects' '* --reason' '* --remove-capability' '* --remove-label' '* --secret' '* --sign' '* --signature' '* --signer' '* --since' '* --snapshot' '* --tail' '* --tier' '* --timeout' '* --until' '* --wait' '* --watch' '* --where' '* --why' '* --workload' '* -l' '* -m' '* -o' '/node/add -f'
+                    case '* --action' '* --address' '* --after' '* --against' '* --agent' '* --as' '* --avoid' '* --capability' '* --containment' '* --count' '* --db' '* --env' '* --env-file' '* --file' '* --for' '* --generation' '* --grace' '* --host-key' '* --instance' '* --key' '* --kind' '* --known-hosts' '* --label' '* --lease' '* --max-reschedules' '* --message' '* --name' '* --node' '* --output' '* --pin' '* --plan' '* --plan-out' '* --policy' '* --port' '* --prefer' '* --principal' '* --project' '* --projects' '* --reason' '* --remove-capability' '* --remove-label' '* --secret' '* --sign' '* --signature' '* --signer' '* --since' '* --snapshot' '* --tail' '* --tier' '* --timeout' '* --until' '* --wait' '* --watch' '* --where' '* --why' '* --workload' '* -l' '* -m' '* -o' '/node/add -f'
                         set skip value
                 end
             case '*'
                 switch "$at/$word"
-                    case /init /signer /signer/add /signer/ls /signer/rm /signer/import /signer/export /policy /policy/show /policy/check /policy/apply /policy/test /approve /approvals /revoke /unrevoke /revocations /package /package/init /package/build /package/sign /package/verify /package/show /package/ls /package/fetch /package/gc /doctor /node /node/add /node/ls /node/show /node/probe /node/measure /node/set /node/cordon /node/uncordon /node/rekey /node/enforce /node/attest-dead /node/rm /place /decisions /explain /ps /status /history /prove /wait /logs /start /restart /stop /unload /reconcile /audit /audit/log /audit/verify /audit/checkpoint /audit/export /ledger /ledger/check /ledger/backup /ledger/migrate /ledger/snapshot /config /config/show /help /completion
+                    case /init /signer /signer/add /signer/ls /signer/rm /signer/import /signer/export /policy /policy/show /policy/check /policy/apply /policy/test /approve /approvals /revoke /unrevoke /revocations /package /package/init /package/build /package/sign /package/verify /package/show /package/ls /package/fetch /package/gc /doctor /node /node/add /node/ls /node/show /node/probe /node/measure /node/set /node/cordon /node/uncordon /node/rekey /node/enforce /node/attest-dead /node/rm /place /decisions /explain /ps /status /history /prove /wait /logs /start /restart /stop /unload /reconcile /alerts /alerts/ls /alerts/ack /audit /audit/log /audit/verify /audit/checkpoint /audit/export /ledger /ledger/check /ledger/backup /ledger/migrate /ledger/snapshot /config /config/show /help /completion
                         set at "$at/$word"
                 end
         end
@@ -52,6 +52,7 @@ complete -c wlctl -n "__wlctl_at ''" -a restart -d 'Stop copies and, once that i
 complete -c wlctl -n "__wlctl_at ''" -a stop -d 'Stop copies, and return when it is proven that no process of them is left.'
 complete -c wlctl -n "__wlctl_at ''" -a unload -d 'Stop copies as `stop` does, and remove them; their names are free then.'
 complete -c wlctl -n "__wlctl_at ''" -a reconcile -d 'Look at every node once, finish what was interrupted, and carry out what was asked for.'
+complete -c wlctl -n "__wlctl_at ''" -a alerts -d 'What is wrong and waits for somebody.'
 complete -c wlctl -n "__wlctl_at ''" -a audit -d 'The chain: what happened, in order, and whether the record of it is whole.'
 complete -c wlctl -n "__wlctl_at ''" -a ledger -d 'The ledger itself: checked, backed up, migrated.'
 complete -c wlctl -n "__wlctl_at ''" -a config -d 'Settings, and who set them.'
@@ -373,6 +374,7 @@ complete -c wlctl -n "__wlctl_at /node/set" -l capability -x -d 'It has this, e.
 complete -c wlctl -n "__wlctl_at /node/set" -l label -r -F -d 'A node label, for --where label.KEY=VALUE; repeat'
 complete -c wlctl -n "__wlctl_at /node/set" -l remove-capability -x -d 'It no longer has this; repeat'
 complete -c wlctl -n "__wlctl_at /node/set" -l remove-label -r -F -d 'It no longer has the label; repeat'
+complete -c wlctl -n "__wlctl_at /node/set" -l containment -x -d 'leader-only: start workloads there even where it has no cgroup to give them'
 complete -c wlctl -n "__wlctl_at /node/set" -l address -x -d 'Reach it there from now on, if it answers there'
 complete -c wlctl -n "__wlctl_at /node/set" -l port -x -d 'Of its sshd there; 0 for what ssh would use'
 complete -c wlctl -n "__wlctl_at /node/set" -l sudo -l no-sudo -d 'Run actions there through `sudo -n`, or no longer'
@@ -625,6 +627,31 @@ complete -c wlctl -n "__wlctl_at /reconcile" -s m -l message -x -d 'Keep TEXT in
 complete -c wlctl -n "__wlctl_at /reconcile" -l yes -d 'Answer every question with yes'
 complete -c wlctl -n "__wlctl_at /reconcile" -l no-color -d 'No colour'
 complete -c wlctl -n "__wlctl_at /reconcile" -l debug -d 'Show a traceback with an error'
+complete -c wlctl -n "__wlctl_at /alerts" -a ls -d 'List what is open, the oldest first; `wlctl alerts` alone does the same.'
+complete -c wlctl -n "__wlctl_at /alerts" -a ack -d 'Say that somebody knows: nobody is told again while the trouble lasts.'
+complete -c wlctl -n "__wlctl_at /alerts" -s h -l help -d 'Show this text'
+complete -c wlctl -n "__wlctl_at /alerts" -l db -r -F -d 'The ledger'
+complete -c wlctl -n "__wlctl_at /alerts" -s o -l output -x -a 'table wide json jsonl name' -d 'One of table, wide, json, jsonl, name'
+complete -c wlctl -n "__wlctl_at /alerts" -s m -l message -x -d 'Keep TEXT in the chain'
+complete -c wlctl -n "__wlctl_at /alerts" -l yes -d 'Answer every question with yes'
+complete -c wlctl -n "__wlctl_at /alerts" -l no-color -d 'No colour'
+complete -c wlctl -n "__wlctl_at /alerts" -l debug -d 'Show a traceback with an error'
+complete -c wlctl -n "__wlctl_at /alerts/ls" -l all -d 'Also those whose cause is gone'
+complete -c wlctl -n "__wlctl_at /alerts/ls" -s h -l help -d 'Show this text'
+complete -c wlctl -n "__wlctl_at /alerts/ls" -l db -r -F -d 'The ledger'
+complete -c wlctl -n "__wlctl_at /alerts/ls" -s o -l output -x -a 'table wide json jsonl name' -d 'One of table, wide, json, jsonl, name'
+complete -c wlctl -n "__wlctl_at /alerts/ls" -s m -l message -x -d 'Keep TEXT in the chain'
+complete -c wlctl -n "__wlctl_at /alerts/ls" -l yes -d 'Answer every question with yes'
+complete -c wlctl -n "__wlctl_at /alerts/ls" -l no-color -d 'No colour'
+complete -c wlctl -n "__wlctl_at /alerts/ls" -l debug -d 'Show a traceback with an error'
+complete -c wlctl -n "__wlctl_at /alerts/ack" -l all -d 'All that are open'
+complete -c wlctl -n "__wlctl_at /alerts/ack" -s h -l help -d 'Show this text'
+complete -c wlctl -n "__wlctl_at /alerts/ack" -l db -r -F -d 'The ledger'
+complete -c wlctl -n "__wlctl_at /alerts/ack" -s o -l output -x -a 'table wide json jsonl name' -d 'One of table, wide, json, jsonl, name'
+complete -c wlctl -n "__wlctl_at /alerts/ack" -s m -l message -x -d 'Keep TEXT in the chain'
+complete -c wlctl -n "__wlctl_at /alerts/ack" -l yes -d 'Answer every question with yes'
+complete -c wlctl -n "__wlctl_at /alerts/ack" -l no-color -d 'No colour'
+complete -c wlctl -n "__wlctl_at /alerts/ack" -l debug -d 'Show a traceback with an error'
 complete -c wlctl -n "__wlctl_at /audit" -a log -d 'List what happened, oldest first.'
 complete -c wlctl -n "__wlctl_at /audit" -a verify -d 'Verify every link of the chain, and every row that an event tells of.'
 complete -c wlctl -n "__wlctl_at /audit" -a checkpoint -d 'Print a signed checkpoint of the chain, to be kept where nobody here can change it.'

@@ -10,10 +10,10 @@ _wlctl() {
         case $word in
             --) return 1 ;;
             -*) case "$at $word" in
-                *\ --action|*\ --address|*\ --after|*\ --against|*\ --agent|*\ --as|*\ --avoid|*\ --capability|*\ --count|*\ --db|*\ --env|*\ --env-file|*\ --file|*\ --for|*\ --generation|*\ --grace|*\ --host-key|*\ --instance|*\ --key|*\ --kind|*\ --known-hosts|*\ --label|*\ --lease|*\ --max-reschedules|*\ --message|*\ --name|*\ --node|*\ --output|*\ --pin|*\ --plan|*\ --plan-out|*\ --policy|*\ --port|*\ --prefer|*\ --principal|*\ --project|*\ --projects|*\ --reason|*\ --remove-capability|*\ --remove-label|*\ --secret|*\ --sign|*\ --signature|*\ --signer|*\ --since|*\ --snapshot|*\ --tail|*\ --tier|*\ --timeout|*\ --until|*\ --wait|*\ --watch|*\ --where|*\ --why|*\ --workload|*\ -l|*\ -m|*\ -o|/node/add\ -f) skip=value ;;
+                *\ --action|*\ --address|*\ --after|*\ --against|*\ --agent|*\ --as|*\ --avoid|*\ --capability|*\ --containment|*\ --count|*\ --db|*\ --env|*\ --env-file|*\ --file|*\ --for|*\ --generation|*\ --grace|*\ --host-key|*\ --instance|*\ --key|*\ --kind|*\ --known-hosts|*\ --label|*\ --lease|*\ --max-reschedules|*\ --message|*\ --name|*\ --node|*\ --output|*\ --pin|*\ --plan|*\ --plan-out|*\ --policy|*\ --port|*\ --prefer|*\ --principal|*\ --project|*\ --projects|*\ --reason|*\ --remove-capability|*\ --remove-label|*\ --secret|*\ --sign|*\ --signature|*\ --signer|*\ --since|*\ --snapshot|*\ --tail|*\ --tier|*\ --timeout|*\ --until|*\ --wait|*\ --watch|*\ --where|*\ --why|*\ --workload|*\ -l|*\ -m|*\ -o|/node/add\ -f) skip=value ;;
             esac ;;
             *) case "$at/$word" in
-                /init|/signer|/signer/add|/signer/ls|/signer/rm|/signer/import|/signer/export|/policy|/policy/show|/policy/check|/policy/apply|/policy/test|/approve|/approvals|/revoke|/unrevoke|/revocations|/package|/package/init|/package/build|/package/sign|/package/verify|/package/show|/package/ls|/package/fetch|/package/gc|/doctor|/node|/node/add|/node/ls|/node/show|/node/probe|/node/measure|/node/set|/node/cordon|/node/uncordon|/node/rekey|/node/enforce|/node/attest-dead|/node/rm|/place|/decisions|/explain|/ps|/status|/history|/prove|/wait|/logs|/start|/restart|/stop|/unload|/reconcile|/audit|/audit/log|/audit/verify|/audit/checkpoint|/audit/export|/ledger|/ledger/check|/ledger/backup|/ledger/migrate|/ledger/snapshot|/config|/config/show|/help|/completion) at=$at/$word ;;
+                /init|/signer|/signer/add|/signer/ls|/signer/rm|/signer/import|/signer/export|/policy|/policy/show|/policy/check|/policy/apply|/policy/test|/approve|/approvals|/revoke|/unrevoke|/revocations|/package|/package/init|/package/build|/package/sign|/package/verify|/package/show|/package/ls|/package/fetch|/package/gc|/doctor|/node|/node/add|/node/ls|/node/show|/node/probe|/node/measure|/node/set|/node/cordon|/node/uncordon|/node/rekey|/node/enforce|/node/attest-dead|/node/rm|/place|/decisions|/explain|/ps|/status|/history|/prove|/wait|/logs|/start|/restart|/stop|/unload|/reconcile|/alerts|/alerts/ls|/alerts/ack|/audit|/audit/log|/audit/verify|/audit/checkpoint|/audit/export|/ledger|/ledger/check|/ledger/backup|/ledger/migrate|/ledger/snapshot|/config|/config/show|/help|/completion) at=$at/$word ;;
             esac ;;
         esac
     done
@@ -72,6 +72,7 @@ _wlctl() {
                 'stop:Stop copies, and return when it is proven that no process of them is left.'
                 'unload:Stop copies as `stop` does, and remove them; their names are free then.'
                 'reconcile:Look at every node once, finish what was interrupted, and carry out what was asked for.'
+                'alerts:What is wrong and waits for somebody.'
                 'audit:The chain: what happened, in order, and whether the record of it is whole.'
                 'ledger:The ledger itself: checked, backed up, migrated.'
                 'config:Settings, and who set them.'
@@ -642,6 +643,7 @@ _wlctl() {
                 '--label:A node label, for --where label.KEY=VALUE; repeat'
                 '--remove-capability:It no longer has this; repeat'
                 '--remove-label:It no longer has the label; repeat'
+                '--containment:leader-only: start workloads there even where it has no cgroup to give them'
                 '--address:Reach it there from now on, if it answers there'
                 '--port:Of its sshd there; 0 for what ssh would use'
                 '--sudo:Run actions there through `sudo -n`, or no longer'
@@ -1040,6 +1042,54 @@ _wlctl() {
                 '--quiet:Print only when something was done or is wrong'
                 '-q:Print only when something was done or is wrong'
                 '--watch:Stay, and do it again so often'
+                '-h:Show this text'
+                '--help:Show this text'
+                '--db:The ledger'
+                '-o:One of table, wide, json, jsonl, name'
+                '--output:One of table, wide, json, jsonl, name'
+                '-m:Keep TEXT in the chain'
+                '--message:Keep TEXT in the chain'
+                '--yes:Answer every question with yes'
+                '--no-color:No colour'
+                '--debug:Show a traceback with an error'
+            )
+            ;;
+        /alerts)
+            commands=(
+                'ls:List what is open, the oldest first; `wlctl alerts` alone does the same.'
+                'ack:Say that somebody knows: nobody is told again while the trouble lasts.'
+            )
+            options=(
+                '-h:Show this text'
+                '--help:Show this text'
+                '--db:The ledger'
+                '-o:One of table, wide, json, jsonl, name'
+                '--output:One of table, wide, json, jsonl, name'
+                '-m:Keep TEXT in the chain'
+                '--message:Keep TEXT in the chain'
+                '--yes:Answer every question with yes'
+                '--no-color:No colour'
+                '--debug:Show a traceback with an error'
+            )
+            ;;
+        /alerts/ls)
+            options=(
+                '--all:Also those whose cause is gone'
+                '-h:Show this text'
+                '--help:Show this text'
+                '--db:The ledger'
+                '-o:One of table, wide, json, jsonl, name'
+                '--output:One of table, wide, json, jsonl, name'
+                '-m:Keep TEXT in the chain'
+                '--message:Keep TEXT in the chain'
+                '--yes:Answer every question with yes'
+                '--no-color:No colour'
+                '--debug:Show a traceback with an error'
+            )
+            ;;
+        /alerts/ack)
+            options=(
+                '--all:All that are open'
                 '-h:Show this text'
                 '--help:Show this text'
                 '--db:The ledger'

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from types import TracebackType
 from typing import BinaryIO, Self
 
-from wlctl.errors import ConnectFailed, ConnectionLost, GarbledAnswer, Indeterminate
+from wlctl.errors import ConnectFailed, ConnectionLost, GarbledAnswer, Indeterminate, Unreachable
 from wlctl.host.upkeep import FETCH_BYTES
 from wlctl.model.actions import (
     Cleaned,
@@ -102,6 +102,7 @@ class FakeNode:
     wall_ms: int = 0
     host_key: str = "ssh-ed25519 AAAA"
     missing: tuple[str, ...] = ()
+    has_cgroup: bool = True
     installations: set[str] = field(default_factory=set)
     runs: dict[tuple[InstanceId, int], str] = field(default_factory=dict)
     ended: set[tuple[InstanceId, int]] = field(default_factory=set)
@@ -140,8 +141,8 @@ class FakeNode:
             cpu_cores=4,
             ports_listening=(),
             state_dir="/var/lib/wlctl",
-            containment=Containment.ISOLATED,
-            cgroup_root="/sys/fs/cgroup/wlctl",
+            containment=self.containment,
+            cgroup_root="/sys/fs/cgroup/wlctl" if self.has_cgroup else "",
             instances=(),
             capabilities=(
                 Capability("cpu.arch.x86_64"),
@@ -200,13 +201,13 @@ class FakeNode:
             already=already,
             generation=self.launched[instance],
             boot_id=self.boots[instance],
-            containment=Containment.ISOLATED,
-            way="cgroupfs",
+            containment=self.containment,
+            way="cgroupfs" if self.has_cgroup else "none",
             pid=4711,
             start_ticks=42,
             uid=61200,
-            cgroup="/sys/fs/cgroup/wlctl/x",
-            cgroup_inode=77,
+            cgroup="/sys/fs/cgroup/wlctl/x" if self.has_cgroup else "",
+            cgroup_inode=77 if self.has_cgroup else None,
             ports=(("http", 20000),),
             unenforced=("memory",),
             data_dir="/var/lib/wlctl/x/data",
@@ -255,6 +256,7 @@ class FakeNode:
         booted = ran and self.runs[instance, generation] != self.boot_id
         gone = Liveliness.UNKNOWN if booted else Liveliness.GONE if ran else Liveliness.NONE
         end = CgroupEnd.OCCUPIED if occupied else CgroupEnd.REMOVED if ran else CgroupEnd.NONE
+        end = end if self.has_cgroup else CgroupEnd.NONE
         return Readings(
             generation=generation,
             closed=True,
@@ -262,7 +264,7 @@ class FakeNode:
             recorded=ran,
             boot_id=self.boot_id,
             recorded_boot_id=self.runs.get((instance, generation), ""),
-            containment=Containment.ISOLATED if ran else None,
+            containment=self.containment if ran else None,
             leader=Liveliness.ALIVE if occupied else gone,
             init=gone,
             ctl=CgroupEnd.MISSING_UNKNOWN if booted else end,
@@ -387,9 +389,10 @@ class FakeSession:
         if node.claims.get(request.decision) == "cancelled":
             return Refused(RefusalCode.CANCELLED, "the decision was cancelled")
         assert request.decision not in node.claims, "a claim is made once"
-        if node.refusal is not None:
+        refusal = node.refusal or node.uncontained(request.settles)
+        if refusal is not None:
             node.claims[request.decision] = "refused"
-            return node.refusal
+            return refusal
         assert request.sheet in node.store, "the sheet is brought first"
         node.number[request.instance] = request.number
         node.claims[request.decision] = "placed"
@@ -415,8 +418,8 @@ class FakeSession:
         node, instance = self.node, request.instance
         if request.number < node.number.get(instance, 0):
             return Refused(RefusalCode.SUPERSEDED, "a later operation was accepted")
-        if node.refusal is not None:
-            return node.refusal
+        if refusal := node.refusal or node.uncontained(request.settles):
+            return refusal
         if instance not in node.staged:
             return Refused(RefusalCode.UNKNOWN_INSTANCE, "it was not placed on this node")
         if (instance, request.generation) in node.runs:
@@ -547,10 +550,17 @@ class FakeSession:
 
 @dataclass
 class World:
-    """Every machine there is, by host name."""
+    """Every machine there is, by host name.
+
+    Attributes:
+        controller_boot_id: Of this machine's boot.
+        refuses: Machines that answer, and let nobody in.
+    """
 
     nodes: dict[str, FakeNode] = field(default_factory=dict)
     hook: Hook = peaceful
+    controller_boot_id: str = "c" * 32
+    refuses: dict[str, Unreachable] = field(default_factory=dict)
 
     def connect(self, address: Address) -> FakeSession:
         """Open the way to a node."""
@@ -596,4 +606,3 @@ def lost_at(step: str, moment: str) -> Hook:
         raise ConnectionLost(f"{step}: the connection ended")
 
     return hook
-    controller_boot_id: str = "c" * 32

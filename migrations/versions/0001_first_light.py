@@ -173,6 +173,7 @@ def _the_fleet() -> None:
         sa.Column("seen_at_ms", sa.BigInteger),
         sa.Column("silent_ms", sa.BigInteger, nullable=False),
         sa.Column("rekeyed_at_ms", sa.BigInteger),
+        sa.Column("settles", sa.Text, nullable=False),
         sa.Column("attested_dead_at_ms", sa.BigInteger),
         sa.Column("enforced", sa.Boolean, nullable=False),
         sa.Column("enforced_at_ms", sa.BigInteger),

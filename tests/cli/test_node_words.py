@@ -6,10 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from wlctl.cli.node_words import address, claim, machine_list, node_label, tier
+from wlctl.cli.node_words import address, claim, machine_list, node_label, settles, tier
 from wlctl.errors import InvalidFile, UsageError
 from wlctl.model.facts import AttrValue, Provenance
-from wlctl.model.node import Tier, TransportKind
+from wlctl.model.node import Settles, Tier, TransportKind
 
 KEY = "SHA256:" + "a" * 43
 
@@ -77,6 +77,16 @@ def test_what_is_no_label_is_said(text: str) -> None:
 def test_what_is_no_address_is_said(where: str) -> None:
     with pytest.raises(UsageError):
         address(where, port=0, sudo=False)
+
+
+@pytest.mark.parametrize("word", ["isolated", "cgroup", "none", "LEADER-ONLY", ""])
+def test_containment_is_set_to_one_of_two_words(word: str) -> None:
+    assert settles("leader-only") is Settles.LEADER_ONLY
+    assert settles("auto") is Settles.AUTO
+    with pytest.raises(UsageError) as caught:
+        settles(word)
+
+    assert caught.value.hint == "one of auto, leader-only"
 
 
 def test_a_tier_is_one_of_three() -> None:

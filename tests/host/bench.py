@@ -213,6 +213,7 @@ class Bench:
                 fence=generation,
                 package=request.package,
                 deadline_ms=request.deadline_ms,
+                settles=request.settles,
             )
         )
 

@@ -60,7 +60,7 @@ if [ -d "$dir/etc" ]; then
 fi
 # what was mounted before a user namespace was made cannot be taken away in it, and can be covered
 umount -l /sys/fs/cgroup || [ -n "$5" ]
-mount -t cgroup2 cgroup2 /sys/fs/cgroup
+[ -e "$dir/no_cgroup" ] || mount -t cgroup2 cgroup2 /sys/fs/cgroup
 if [ -e "$dir/delegate" ]; then
 	chown worker_uid /sys/fs/cgroup /sys/fs/cgroup/cgroup.procs /sys/fs/cgroup/cgroup.threads \
 		/sys/fs/cgroup/cgroup.subtree_control
@@ -268,6 +268,7 @@ def sshd_nodes(
     shell: str = "dash",
     login: str = "root",
     delegate: bool = True,
+    mount_cgroup: bool = True,
     own_boot_id: bool | None = None,
     state_options: str = "",
     own_etc: bool = False,
@@ -279,6 +280,7 @@ def sshd_nodes(
         shell: What `sh` is there, one of SHELLS.
         login: `root`, `sudo` (a plain user that becomes root), or `plain`.
         delegate: Whether a plain user may make cgroups.
+        mount_cgroup: Whether it mounts cgroup v2.
         own_boot_id: Whether each is a machine of its own. The kernel then lets no plain user have
             namespaces there, because something of `/proc` is covered, as in many containers; so by
             default a plain user's node has this machine's.
@@ -298,6 +300,7 @@ def sshd_nodes(
                 _lay_out(
                     *(base, index, client_key, shell, login),
                     delegate=delegate,
+                    mount_cgroup=mount_cgroup,
                     own_boot_id=covered,
                     state_options=state_options,
                     own_etc=own_etc,
@@ -329,6 +332,7 @@ def _lay_out(
     login: str,
     *,
     delegate: bool,
+    mount_cgroup: bool,
     own_boot_id: bool,
     state_options: str,
     own_etc: bool,
@@ -348,6 +352,8 @@ def _lay_out(
     _write(directory / "none", "", 0o644)
     if login == "plain" and delegate:
         _write(directory / "delegate", "", 0o644)
+    if not mount_cgroup:
+        _write(directory / "no_cgroup", "", 0o644)
     if own_boot_id:
         _write(directory / "boot_id", f"{uuid4()}\n", 0o444)
     _write(directory / "machine-id", f"{uuid4().hex}\n", 0o444)

@@ -1,5 +1,6 @@
 """Reading what the actions on instances answer: typed values, or a named error."""
 
+import re
 from collections.abc import Callable
 
 import pytest
@@ -56,6 +57,17 @@ def test_a_launch_is_read() -> None:
         unenforced=("cpu", "disk"),
         data_dir="/var/lib/x",
     )
+
+
+def test_a_launch_without_a_cgroup_has_none() -> None:
+    words = {"containment=isolated": "containment=leader-only", "way=cgroupfs": "way=none"}
+    said = " ".join(words.get(word, word) for word in LAUNCHED.split())
+    said = re.sub("cgroup=[^ ]*", "cgroup=-", re.sub("inode=[^ ]*", "inode=-", said))
+
+    found = outcome.launched(_answer(said, GIVEN))
+
+    assert found.containment is Containment.LEADER_ONLY
+    assert (found.way, found.cgroup, found.cgroup_inode) == ("none", "", None)
 
 
 def test_a_login_s_uid_is_none_of_its_own() -> None:

@@ -9,7 +9,7 @@ from tests.unit.test_identity import NODE
 from wlctl.host.probe import read
 from wlctl.lifecycle.oddity import DISK_LEAST_BYTES, SKEW_MAX_MS, oddities
 from wlctl.model.facts import Capability, CapabilityState, Facts
-from wlctl.model.node import Liveness, Node, Tier
+from wlctl.model.node import Liveness, Node, Settles, Tier
 
 NOW = 1_700_000_000_250
 
@@ -41,7 +41,9 @@ def test_nothing_is_odd_about_a_node_that_is_well() -> None:
         pytest.param({"clock_skew_ms": -SKEW_MAX_MS - 1}, "clock-skew", id="slow by more"),
         pytest.param({"missing": ("flock",)}, "missing-tools", id="a tool is gone"),
         pytest.param({"machine_id": "m2"}, "machine-id", id="another machine id"),
-        pytest.param({"cgroup_root": ""}, "no-cgroup", id="no cgroup"),
+        pytest.param(
+            {"cgroup_root": "", "containment": "leader-only"}, "no-cgroup", id="no cgroup"
+        ),
         pytest.param({"disk_free_bytes": DISK_LEAST_BYTES}, None, id="just enough room"),
         pytest.param({"disk_free_bytes": DISK_LEAST_BYTES - 1}, "disk-full", id="too little"),
         pytest.param(
@@ -65,6 +67,22 @@ def test_what_a_probe_saw_is_odd(facts: dict[str, object], code: str | None) -> 
     found = replace(FACTS, **facts)  # type: ignore[arg-type]  # fields of Facts
 
     assert codes(node(found)) == ([code] if code else [])
+
+
+@pytest.mark.parametrize(
+    ("containment", "code"),
+    [
+        pytest.param("leader-only", ["leader-only"], id="it has none to give"),
+        pytest.param("isolated", [], id="it has, so the word means nothing"),
+    ],
+)
+def test_what_an_operator_settles_for_is_odd_where_it_comes_true(
+    containment: str, code: list[str]
+) -> None:
+    root = "/sys/fs/cgroup/wlctl" if containment == "isolated" else ""
+    facts = replace(FACTS, containment=containment, cgroup_root=root)
+
+    assert codes(node(facts, settles=Settles.LEADER_ONLY)) == code
 
 
 @pytest.mark.parametrize(

@@ -215,6 +215,14 @@ def test_load(load: float | None, expected: float, flags: tuple[str, ...]) -> No
     assert candidate.flags == flags
 
 
+def test_where_a_copy_would_run_without_a_cgroup_is_flagged_and_costs_nothing() -> None:
+    [with_one] = place(a_workload(), a_node()).ranked
+    [without] = place(a_workload(), a_node(leader_only=True)).ranked
+
+    assert (with_one.flags, without.flags) == ((), ("leader_only",))
+    assert without.total == with_one.total
+
+
 @pytest.mark.parametrize(
     ("wanted", "given", "held", "expected"),
     [

@@ -36,7 +36,7 @@ SHARED = (a_capability("os.linux", kernel="6.1"), a_capability("mem.system", tot
 FULL = Snapshot(
     nodes=(
         a_node("a", capabilities=SHARED, load=None, ports_listening=(22, 80)),
-        a_node("b", capabilities=SHARED, gate=None, memory=None, disk=None),
+        a_node("b", capabilities=SHARED, gate=None, memory=None, disk=None, leader_only=True),
         a_node(
             "c",
             Capability(

@@ -53,6 +53,15 @@ NEVER = replace(
     uid=None,
     uid_left=None,
 )
+LEADER_ONLY = replace(
+    GONE,
+    containment=Containment.LEADER_ONLY,
+    ctl=CgroupEnd.NONE,
+    limit=CgroupEnd.NONE,
+    cgroup_inode=None,
+)
+"""One without a cgroup that had a namespace of its own."""
+
 REBOOTED = replace(
     GONE,
     boot_id="boot-b",
@@ -81,6 +90,13 @@ REBOOTED = replace(
         ),
         pytest.param(replace(GONE, exit_status=None, how=""), id="an end that nobody wrote down"),
         pytest.param(NEVER, id="closed before any launch"),
+        pytest.param(LEADER_ONLY, id="without a cgroup, and the init of its namespace gone"),
+        pytest.param(
+            replace(LEADER_ONLY, uid=None, uid_left=None), id="the same under the login's uid"
+        ),
+        pytest.param(
+            replace(LEADER_ONLY, leader=Liveliness.NONE), id="the same before its leader began"
+        ),
     ],
 )
 def test_it_is_proven(readings: Readings) -> None:
@@ -103,6 +119,17 @@ def test_it_is_proven(readings: Readings) -> None:
             id="the leader of a run that nobody closed",
         ),
         pytest.param(replace(GONE, ctl=CgroupEnd.OCCUPIED), "cgroup", id="an occupied other one"),
+        *(
+            pytest.param(
+                replace(LEADER_ONLY, **{which: Liveliness.ALIVE}),  # type: ignore[arg-type]  # its field
+                which,
+                id=f"without a cgroup, the {which}",
+            )
+            for which in ("leader", "init")
+        ),
+        pytest.param(
+            replace(LEADER_ONLY, uid_left=1), "uid 61184", id="without a cgroup, one of its uid"
+        ),
         *(
             pytest.param(
                 replace(REBOOTED, **{which: CgroupEnd.OCCUPIED}),  # type: ignore[arg-type]  # a cgroup's field
@@ -144,7 +171,29 @@ def test_what_is_seen_alive_disproves_it(readings: Readings, why: str) -> None:
         pytest.param(replace(GONE, uid=None), "uid", id="isolated and no uid known"),
         pytest.param(replace(GONE, uid_left=None), "listed", id="its uid was not looked for"),
         pytest.param(
-            replace(BY_CGROUP, containment=Containment.LEADER_ONLY), "leader", id="leader only"
+            replace(LEADER_ONLY, init=Liveliness.NONE), "only its leader", id="leader only"
+        ),
+        pytest.param(
+            replace(LEADER_ONLY, init=Liveliness.NONE, leader=Liveliness.NONE),
+            "only its leader",
+            id="without a cgroup, and of its launch nothing was heard",
+        ),
+        pytest.param(
+            replace(LEADER_ONLY, init=Liveliness.UNKNOWN),
+            "told",
+            id="without a cgroup, no init told",
+        ),
+        *(
+            pytest.param(
+                replace(LEADER_ONLY, **{which: end}),  # type: ignore[arg-type]  # a cgroup's field
+                "a cgroup of it",
+                id=f"without a cgroup, and {which} is {end}",
+            )
+            for which in ("ctl", "limit")
+            for end in sorted(set(CgroupEnd) - {CgroupEnd.NONE, CgroupEnd.OCCUPIED})
+        ),
+        pytest.param(
+            replace(LEADER_ONLY, uid_left=None), "listed", id="without a cgroup, no uid looked for"
         ),
         pytest.param(replace(BY_CGROUP, containment=None), "leader", id="no containment known"),
     ],
@@ -247,6 +296,18 @@ def test_a_proof_changes_with_each_single_reading_that_matters() -> None:
     for name, values in other.items():
         proofs = [judge(replace(GONE, **{name: value})) for value in values]  # type: ignore[arg-type]  # its field
         assert any(not isinstance(proof, Proven) for proof in proofs), name
+
+
+@given(ANY)
+def test_without_a_cgroup_nothing_of_this_boot_is_proven_but_by_init(readings: Readings) -> None:
+    found = replace(
+        readings, containment=Containment.LEADER_ONLY, recorded_boot_id=readings.boot_id
+    )
+
+    if isinstance(judge(found), Proven) and found.launched:
+        assert found.init is Liveliness.GONE
+        assert found.leader in {Liveliness.GONE, Liveliness.NONE}
+        assert found.uid is None or found.uid_left == 0 or found.uid_shared
 
 
 def test_what_a_shared_login_runs_beside_is_not_counted_and_a_uid_of_its_own_is() -> None:

@@ -8,6 +8,7 @@ from wlctl.cli.options import session_of
 from wlctl.flows import listing as flow
 from wlctl.flows.listing import Listed
 from wlctl.model.event import rfc3339
+from wlctl.model.generation import Containment
 
 
 def ps(
@@ -56,6 +57,8 @@ def ps(
         render.Column("WORKLOAD", "workload", lambda one: one.instance.workload, wide=True),
         render.Column("INSTANCE", "instance", lambda one: one.instance.id, wide=True),
         render.Column("RUN", "generation", lambda one: one.instance.generation, wide=True),
+        render.Column("CONFINED", "confined", lambda one: one.confined, _confined, wide=True),
+        render.Column("", "containment", lambda one: one.containment or None),
         render.Column("", "unsettled", lambda one: one.instance.unsettled),
         render.Column("", "package", lambda one: one.instance.package_id),
     ]
@@ -66,8 +69,17 @@ def ps(
 
 
 def _actual(one: Listed) -> str:
-    state = one.instance.state.value
-    return f"{state} (unsettled)" if one.instance.unsettled else state
+    remarks = ["unsettled"] if one.instance.unsettled else []
+    if one.containment == Containment.LEADER_ONLY.value:
+        remarks.append(one.containment)
+    remark = f" ({', '.join(remarks)})" if remarks else ""
+    return f"{one.instance.state.value}{remark}"
+
+
+def _confined(one: Listed) -> str:
+    if one.confined is None:
+        return "-"
+    return "yes" if one.confined else f"no, {one.containment}"
 
 
 def _ports(one: Listed) -> str:

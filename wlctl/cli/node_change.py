@@ -45,6 +45,13 @@ def set_(
     remove_label: Annotated[
         list[str] | None, typer.Option(metavar="KEY", help="It no longer has the label; repeat.")
     ] = None,
+    containment: Annotated[
+        str,
+        typer.Option(
+            metavar="auto|leader-only",
+            help="leader-only: start workloads there even where it has no cgroup to give them.",
+        ),
+    ] = "",
     address: Annotated[
         str,
         typer.Option(
@@ -61,9 +68,11 @@ def set_(
 ) -> None:
     """Say what a node is and has, beside what its probes see, or where it is.
 
-    A tier is your word, never the node's. Capabilities and labels are of provenance claimed, and
-    stay through every probe until they are removed. Another address is taken only when the node
-    answers there with its recorded host key and identity.
+    A tier is your word, never the node's, and so is it that workloads may run there without a
+    cgroup: such a run is not confined, gets no lease and no secret, and may not be proven gone
+    before the next boot. Capabilities and labels are of provenance claimed, and stay through every
+    probe until they are removed. Another address is taken only when the node answers there with its
+    recorded host key and identity.
     """
     session = session_of(ctx)
     if not address and (port or sudo is not None):
@@ -75,6 +84,7 @@ def set_(
             raise UsageError(f"{id_} is given twice", hint="one of each")
     words = Words(
         tier=node_words.tier(tier) if tier else None,
+        settles=node_words.settles(containment) if containment else None,
         claims=tuple(claims),
         withdrawn=tuple(
             dict.fromkeys([*(remove_capability or ()), *map(flow.label_id, remove_label or ())])

@@ -8,7 +8,7 @@ from wlctl.ledger.sayings import Saying
 from wlctl.lifecycle.oddity import SKEW_MAX_MS, skew_text
 from wlctl.model.event import Json, rfc3339
 from wlctl.model.facts import AttrValue, Capability, CapabilityState, Facts, Provenance
-from wlctl.model.node import Address, Enforced, Node, TransportKind
+from wlctl.model.node import Address, Enforced, Node, Settles, TransportKind
 
 MARGIN = 13
 
@@ -17,7 +17,7 @@ PORTS_SHOWN = 12
 CONTAINMENT = {
     "isolated": "each workload has a uid, a PID namespace and a cgroup of its own",
     "cgroup": "each workload has a cgroup of its own, and shares the login's uid",
-    "leader-only": "only a workload's first process is known, so no end can be proven",
+    "leader-only": "there is no cgroup for a workload; only its leader and its namespace are known",
 }
 """What each containment means to whoever places something."""
 
@@ -57,10 +57,19 @@ def lines(report: NodeReport) -> Iterator[str]:
     if facts is not None:
         meaning = CONTAINMENT.get(facts.containment, "unknown to this version")
         yield _line("containment", f"{facts.containment}: {meaning}")
+    if node.settles is not Settles.AUTO:
+        yield _line("", f"set to {node.settles.value}: {_settled(node)}")
+    if facts is not None:
         yield from _facts(report, facts)
         yield from _hardware(facts)
     yield from _said(report)
     yield from _instances(report)
+
+
+def _settled(node: Node) -> str:
+    if node.is_leader_only:
+        return "workloads run there without a cgroup, a lease or a secret"
+    return "not needed, it has cgroups to give"
 
 
 def _enforced(report: NodeReport) -> Iterator[str]:
@@ -220,6 +229,7 @@ def node_json(node: Node) -> dict[str, Json]:
         "liveness": node.liveness.value,
         "node_id": node.node_id,
         "containment": node.facts.containment if node.facts else None,
+        "containment_set": node.settles.value,
         "enforced": node.enforced is not None,
     }
 

@@ -9,7 +9,7 @@ from wlctl.flows.node_changes import checked_id, label
 from wlctl.flows.node_list import Wanted
 from wlctl.model.facts import AttrValue, Capability, Provenance
 from wlctl.model.ids import is_checked_id
-from wlctl.model.node import Address, Tier, TransportKind
+from wlctl.model.node import Address, Settles, Tier, TransportKind
 
 LIST_MAX_BYTES = 4 << 20
 
@@ -51,6 +51,21 @@ def tier(word: str) -> Tier:
     except KeyError:
         words = ", ".join(tier.word for tier in Tier)
         raise UsageError(f"{word} is not a tier", hint=f"one of {words}") from None
+
+
+def settles(word: str) -> Settles:
+    """Read for how little an operator settles.
+
+    Raises:
+        UsageError: It is none of the words for that.
+    """
+    try:
+        return Settles(word)
+    except ValueError:
+        words = ", ".join(one.value for one in Settles)
+        raise UsageError(
+            f"{word} is not what containment can be set to", hint=f"one of {words}"
+        ) from None
 
 
 def other_key(name: str, shown: str, wanted: str) -> HostKeyChanged:

@@ -9,6 +9,7 @@ from wlctl.flows.place import Report
 from wlctl.flows.waiting import Awaited, Came
 from wlctl.ledger.attempts import Attempt, Outcome
 from wlctl.model.event import Json
+from wlctl.model.generation import Containment
 from wlctl.model.instance import Instance, State
 from wlctl.placement.explain import explain, summary, why_not
 from wlctl.placement.shapes import Document
@@ -83,6 +84,7 @@ def _copy(copy: Dispatched, awaited: Awaited | None) -> dict[str, Json]:
         "passed_over": [{"node": one.node, "why": one.why} for one in copy.passed],
         "ports": dict(copy.launched.ports) if copy.launched else {},
         "unenforced": list(copy.launched.unenforced) if copy.launched else [],
+        "containment": copy.launched.containment.value if copy.launched else None,
         "failure": copy.failure.code if copy.failure else None,
         "waited": None
         if awaited is None
@@ -195,6 +197,8 @@ def _told(copy: Dispatched, instance: Instance | None) -> Iterator[str]:
     if last.settled:
         yield f"the answer of {last.node} was lost and asked for again"
     yield f"placed {copy.name} on {last.node} as {instance.id}: {instance.state.value}"
+    if copy.launched and copy.launched.containment is Containment.LEADER_ONLY:
+        yield f"  {last.node} has no cgroup for it: it is not confined (leader-only)"
     if copy.launched and copy.launched.unenforced:
         limits = ", ".join(copy.launched.unenforced)
         yield f"  {last.node} cannot hold it to its limits of {limits}"

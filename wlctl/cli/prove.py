@@ -14,6 +14,7 @@ from wlctl.flows.proving import Proved, RunProof
 from wlctl.ledger.generations import DISPROVEN, PROVEN
 from wlctl.lifecycle.seen import status_text
 from wlctl.model.event import Json, rfc3339
+from wlctl.model.generation import Containment
 
 
 def prove(
@@ -73,6 +74,7 @@ def _json(found: Proved) -> dict[str, Json]:
             "judgement": run.judgement,
             "stored": run.is_stored,
             "at": None if run.at_ms is None else rfc3339(run.at_ms),
+            "confined": None if run.evidence is None else _is_confined(run.evidence),
             "evidence": None if run.evidence is None else dict(run.evidence),
         }
         for run in found.runs
@@ -107,6 +109,10 @@ def _lines(found: Proved, now_ms: int) -> Iterator[str]:
         yield from _run_lines(run, now_ms)
 
 
+def _is_confined(read: Mapping[str, Any]) -> bool:
+    return read.get("containment") == Containment.ISOLATED.value
+
+
 def _run_lines(run: RunProof, now_ms: int) -> Iterator[str]:
     read: Mapping[str, Any] = run.evidence or {}
     why = read.get("because", "nothing was read of it so far")
@@ -115,6 +121,7 @@ def _run_lines(run: RunProof, now_ms: int) -> Iterator[str]:
     if not read:
         return
     words = [
+        f"confined {'yes' if _is_confined(read) else 'no'} ({read.get('containment') or '-'})",
         f"closed {'yes' if read['closed'] else 'no'}",
         f"leader {read['leader']}",
         f"init {read['init']}",

@@ -143,12 +143,12 @@ def unload_one(
     return _end(rt, Verb.UNLOAD, instance, how)
 
 
-@dataclass(frozen=True, slots=True)
 def unload_again(rt: Runtime, instance: Instance) -> Ending:
     """Unload once more what was closed here, and its node has after all; see `unload`."""
     return _end(rt, Verb.UNLOAD, instance, _How(again=True))
 
 
+@dataclass(frozen=True, slots=True)
 class _How:
     """With which options; `again` asks also for what is unloaded by the ledger's word."""
 
@@ -156,8 +156,8 @@ class _How:
     purge: bool = False
     wait: bool = True
     within_s: float | None = None
-
     again: bool = False
+
 
 @dataclass(frozen=True, slots=True)
 class _Wish:

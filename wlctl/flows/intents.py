@@ -151,6 +151,7 @@ def request_for(rt: Runtime, intent: Intent, *, uptime_ms: int) -> actions.Place
         secrets=intent.wanted.secrets,
         signatures=intent.wanted.admitted.signatures,
         project=order.project,
+        settles=intent.node.settles,
     )
 
 

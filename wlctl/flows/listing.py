@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 from wlctl.flows.runtime import Runtime
 from wlctl.ledger import generations, instances
+from wlctl.model.generation import Containment
 from wlctl.model.instance import Instance
 
 
@@ -14,10 +15,17 @@ class Listed:
 
     Attributes:
         ports: Name to number, as the node gave them to the newest run.
+        containment: Of the newest run; empty where there is none, or nobody has told.
     """
 
     instance: Instance
     ports: tuple[tuple[str, int], ...]
+    containment: str = ""
+
+    @property
+    def confined(self) -> bool | None:
+        """Whether the newest run is unable to leave; None where nobody has told."""
+        return self.containment == Containment.ISOLATED.value if self.containment else None
 
     @property
     def restarts(self) -> int:
@@ -28,6 +36,6 @@ class Listed:
 def ps(rt: Runtime, chosen: Sequence[Instance] | None = None) -> list[Listed]:
     """Return the current copies ascending by name, or those that were chosen, in their order."""
     with rt.ledger.read() as tx:
-        ports = generations.ports(tx)
+        ports, contained = generations.ports(tx), generations.containments(tx)
         listed = instances.current(tx) if chosen is None else chosen
-        return [Listed(one, ports.get(one.id, ())) for one in listed]
+        return [Listed(one, ports.get(one.id, ()), contained.get(one.id, "")) for one in listed]

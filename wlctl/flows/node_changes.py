@@ -1,6 +1,7 @@
 """Change what the ledger says of nodes: tier, labels, claims, cordon, another key, removal."""
 
 from collections.abc import Callable, Collection
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 
 from wlctl.errors import Busy, NodeInUse, NodeUnfit, UsageError
@@ -8,13 +9,13 @@ from wlctl.flows import gate
 from wlctl.flows import nodes as fleet
 from wlctl.flows.runtime import Runtime
 from wlctl.ledger import instances, nodes, sayings
-from wlctl.ledger.store import ReadTx
+from wlctl.ledger.store import ReadTx, WriteTx
 from wlctl.lifecycle.machine import IllegalTransition, walk
 from wlctl.model.actions import Cleaned, Refused
 from wlctl.model.facts import Capability, Provenance
 from wlctl.model.ids import NodeName
 from wlctl.model.instance import Instance, State
-from wlctl.model.node import Address, Node, Tier, TransportKind
+from wlctl.model.node import Address, Node, Settles, Tier, TransportKind
 from wlctl.model.policy import Action
 
 NAMES_SHOWN = 5
@@ -26,11 +27,13 @@ class Words:
 
     Attributes:
         tier: None leaves it.
+        settles: For how little, where something is started there; None leaves it.
         claims: Capabilities and labels; each replaces what was said under its id.
         withdrawn: Ids of claims and labels that no longer hold.
     """
 
     tier: Tier | None = None
+    settles: Settles | None = None
     claims: tuple[Capability, ...] = ()
     withdrawn: tuple[str, ...] = ()
 
@@ -39,21 +42,37 @@ def say(rt: Runtime, name: str, words: Words) -> Node:
     """Record an operator's word on a node; the same word again changes nothing.
 
     Raises:
-        GateDenied: Whoever runs this may not say how far a node is trusted.
+        GateDenied: Whoever runs this may not say how far a node is trusted, or that something may
+            be started there without a cgroup.
         UnknownName: There is no such node, or nothing was said under an id to withdraw.
     """
     with rt.ledger.read() as tx:
         node = nodes.get(tx, name)
-    if words.tier is not None and words.tier is not node.tier:
-        about = f"{name} {words.tier.word}"
-        with gate.permitted(rt, Action.NODE_TIER, about, node=node) as tx:
-            sayings.say(
-                tx, node.name, tier=words.tier, claims=words.claims, withdrawn=words.withdrawn
-            )
-            return nodes.get(tx, name)
-    with rt.ledger.write(rt.now_ms(), rt.author) as tx:
-        sayings.say(tx, node.name, claims=words.claims, withdrawn=words.withdrawn)
+    with _permitted(rt, node, words) as tx:
+        sayings.say(
+            tx,
+            node.name,
+            tier=words.tier,
+            settles=words.settles,
+            claims=words.claims,
+            withdrawn=words.withdrawn,
+        )
         return nodes.get(tx, name)
+
+
+def _permitted(rt: Runtime, node: Node, words: Words) -> AbstractContextManager[WriteTx]:
+    """Open the transaction for words, once the gate has permitted what they change."""
+    asked: list[tuple[Action, str]] = []
+    if words.settles not in (None, node.settles):
+        asked.append((Action.NODE_CONTAINMENT, f"{node.name} {words.settles.value}"))
+    if words.tier not in (None, node.tier):
+        asked.append((Action.NODE_TIER, f"{node.name} {words.tier.word}"))
+    if not asked:
+        return rt.ledger.write(rt.now_ms(), rt.author)
+    for action, about in asked[:-1]:
+        gate.require(rt, action, about, node=node)
+    action, about = asked[-1]
+    return gate.permitted(rt, action, about, node=node)
 
 
 def move_address(

@@ -273,6 +273,7 @@ def _send(rt: Runtime, wish: Wish, session: "NodeSession") -> Launched | Refused
             deadline_ms=offered.uptime_ms + REQUEST_VALID_MS,
             lease_until_ms=lease_until_ms(wish.staged.lease_ms, offered.uptime_ms),
             secrets=given,
+            settles=wish.node.settles,
         )
     )
 

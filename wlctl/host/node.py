@@ -137,6 +137,7 @@ class NodeSession(Upkeep):
             ("sheet", request.sheet),
             ("deadline", str(request.deadline_ms)),
             ("lease", str(request.lease_until_ms)),
+            ("containment", request.settles.value),
             ("start", "yes" if request.start else "no"),
             ("project", request.project),
             *(("signature", signature) for signature in request.signatures),
@@ -159,6 +160,7 @@ class NodeSession(Upkeep):
             ("package", request.package),
             ("deadline", str(request.deadline_ms)),
             ("lease", str(request.lease_until_ms)),
+            ("containment", request.settles.value),
             *(("secret", f"{name}={value}") for name, value in request.secrets),
             mutates=True,
         )

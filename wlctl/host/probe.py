@@ -103,6 +103,7 @@ def _capabilities(found: Answer) -> Iterator[Capability]:
     yield from _memory(found, arch)
     yield _system(found)
     yield _state(found)
+    yield Capability("node.containment", {"value": _containment(found.text("containment")).value})
     if root := found.text("cgroup_root"):
         way = found.text("cgroup_way")
         controllers = tuple(f for line in lines(found, "controllers") for f in line.fields)

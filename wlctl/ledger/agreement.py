@@ -266,7 +266,7 @@ def _nodes(tx: ReadTx) -> Check:
         columns: dict[str, object] = {column: told[column] for column in same}
         columns |= {"liveness": "alive", "removed": False}
         columns |= {"cordoned": False, "cordoned_until_ms": None}
-        columns |= {"enforced": told["enforced"], "enforcement_sha256": None}
+        columns |= {"enforced": told["enforced"], "enforcement_sha256": None, "settles": "auto"}
         return {"name": told["node"], "login": told["user"], **columns}
 
     def lived(told: Mapping[str, Any]) -> dict[str, object]:
@@ -275,6 +275,8 @@ def _nodes(tx: ReadTx) -> Check:
     def changed(told: Mapping[str, Any]) -> dict[str, object]:
         same = ("host_key", "node_id", "tier", "enforced", "enforcement_sha256", "host", "port")
         columns = {one: told[one] for one in same if one in told}
+        if "containment" in told:
+            columns |= {"settles": told["containment"]}
         if "user" in told:
             columns |= {"login": told["user"], "sudo": told["sudo"]}
         return {"name": told["node"], **columns}

@@ -5,12 +5,12 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
-from sqlalchemy import Row, insert, select, update
+from sqlalchemy import Row, case, insert, select, update
 
 from wlctl.ledger.schema import generations, instances
 from wlctl.ledger.store import ReadTx, WriteTx
 from wlctl.model.event import Json
-from wlctl.model.generation import Disproven, Proof, Proven, Readings, Unproven
+from wlctl.model.generation import Containment, Disproven, Proof, Proven, Readings, Unproven
 from wlctl.model.ids import InstanceId
 from wlctl.model.instance import CLOSED
 
@@ -96,6 +96,27 @@ def ports(tx: ReadTx) -> dict[InstanceId, tuple[tuple[str, int], ...]]:
         )
         for instance, launch in tx.conn.execute(query)
     }
+
+
+def containments(tx: ReadTx) -> dict[InstanceId, str]:
+    """Return how the newest run of each instance was contained, where its node has said so."""
+    said = case(
+        *(
+            (generations.c.launch.like(f'%"containment": "{one.value}"%'), one.value)
+            for one in Containment
+        ),
+        else_="",
+    )
+    query = (
+        select(generations.c.instance_id, said)
+        .join(
+            instances,
+            (instances.c.id == generations.c.instance_id)
+            & (instances.c.generation == generations.c.number),
+        )
+        .where(generations.c.launch.is_not(None))
+    )
+    return {InstanceId(instance): found for instance, found in tx.conn.execute(query)}
 
 
 def newest(tx: ReadTx) -> dict[InstanceId, Generation]:

@@ -16,7 +16,7 @@ from wlctl.ledger.store import ReadTx, WriteTx
 from wlctl.model.event import Event, Json
 from wlctl.model.facts import Capability, CapabilityState, Facts, Provenance
 from wlctl.model.ids import InstanceId, NodeName
-from wlctl.model.node import Address, Enforced, Liveness, Node, Tier, TransportKind
+from wlctl.model.node import Address, Enforced, Liveness, Node, Settles, Tier, TransportKind
 
 
 def add(tx: WriteTx, node: Node) -> Event:
@@ -79,9 +79,10 @@ def _row_of(tx: WriteTx, node: Node) -> dict[str, object]:
         "seen_at_ms": node.seen_at_ms,
         "silent_ms": 0,
         "rekeyed_at_ms": node.rekeyed_at_ms,
+        "settles": node.settles.value,
         "attested_dead_at_ms": None,
-        "enforced": node.address.enforced,
         "attested_boot_id": None,
+        "enforced": node.address.enforced,
         "enforced_at_ms": None,
         "enforcement_sha256": None,
         "projects": "[]",
@@ -92,6 +93,11 @@ def _row_of(tx: WriteTx, node: Node) -> dict[str, object]:
 def set_tier(tx: WriteTx, name: NodeName, tier: Tier) -> None:
     """Record the operator's word on a node; `node.set` tells of it."""
     _change(tx, name, tier=tier.word)
+
+
+def settle_for(tx: WriteTx, name: NodeName, settles: Settles) -> None:
+    """Record the operator's word on a node; `node.set` tells of it."""
+    _change(tx, name, settles=settles.value)
 
 
 def move_address(tx: WriteTx, name: NodeName, address: Address) -> Event:
@@ -166,6 +172,7 @@ def rekey(tx: WriteTx, name: NodeName, *, address: Address, tier: Tier, facts: F
     replaced = facts.node_id != before.node_id
     stays = before.enforced if not replaced else None
     kept = (stays or Enforced()) if address.enforced else None
+    settles = Settles.AUTO if replaced else before.settles  # it was said of the machine
     _change(
         tx,
         name,
@@ -174,6 +181,7 @@ def rekey(tx: WriteTx, name: NodeName, *, address: Address, tier: Tier, facts: F
         node_id=facts.node_id,
         machine_id=facts.machine_id,
         rekeyed_at_ms=tx.now_ms if replaced else before.rekeyed_at_ms,
+        settles=settles.value,
         **_enforced_columns(kept),
     )
     if replaced:  # what was measured there was another machine
@@ -187,6 +195,7 @@ def rekey(tx: WriteTx, name: NodeName, *, address: Address, tier: Tier, facts: F
             "host_key": address.host_key,
             "node_id": facts.node_id,
             "tier": tier.word,
+            "containment": settles.value,
             "enforced": address.enforced,
             "enforcement_sha256": (kept.sha256 or None) if kept else None,
             "before": {
@@ -298,15 +307,6 @@ def record_silence(tx: WriteTx, name: NodeName, why: str) -> None:
         _chain_liveness(tx, before, after, why)
 
 
-def get(tx: ReadTx, name: str) -> Node:
-    """Return the node called `name`.
-
-    Raises:
-        UnknownName: There is none.
-    """
-    row = tx.conn.execute(_QUERY.where(nodes_table.c.name == name)).one_or_none()
-    if row is None:
-        raise UnknownName(f"there is no node {name}", hint="`wlctl node ls` lists the fleet")
 def record_standing(
     tx: WriteTx, name: NodeName, liveness: Liveness, *, failures: int, silent_ms: int, why: str
 ) -> None:
@@ -318,6 +318,15 @@ def record_standing(
         _chain_liveness(tx, before, liveness, why)
 
 
+def get(tx: ReadTx, name: str) -> Node:
+    """Return the node called `name`.
+
+    Raises:
+        UnknownName: There is none.
+    """
+    row = tx.conn.execute(_QUERY.where(nodes_table.c.name == name)).one_or_none()
+    if row is None:
+        raise UnknownName(f"there is no node {name}", hint="`wlctl node ls` lists the fleet")
     return _node_of(row)
 
 
@@ -367,16 +376,17 @@ def _node_of(row: Row[Any]) -> Node:
         cordoned_until_ms=row.cordoned_until_ms,
         rekeyed_at_ms=row.rekeyed_at_ms,
         attested_dead_at_ms=row.attested_dead_at_ms,
+        attested_boot_id=row.attested_boot_id,
         failure=row.failure,
         silent_ms=row.silent_ms,
         enforced=enforced if row.enforced else None,
+        settles=Settles(row.settles),
     )
 
 
 def _put_facts(tx: WriteTx, name: NodeName, facts: Facts) -> None:
     tx.conn.execute(delete(facts_table).where(facts_table.c.node == name))
     tx.conn.execute(
-        attested_boot_id=row.attested_boot_id,
         insert(facts_table).values(
             node=name,
             seq=facts.seq,

@@ -14,7 +14,7 @@ from wlctl.ledger.store import ReadTx, WriteTx
 from wlctl.model.event import Event, Json
 from wlctl.model.facts import Capability, Provenance
 from wlctl.model.ids import NodeName
-from wlctl.model.node import Tier
+from wlctl.model.node import Settles, Tier
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +53,7 @@ def say(
     name: NodeName,
     *,
     tier: Tier | None = None,
+    settles: Settles | None = None,
     claims: Collection[Capability] = (),
     withdrawn: Collection[str] = (),
 ) -> Event | None:
@@ -80,6 +81,9 @@ def say(
     if tier is not None and tier is not nodes.get(tx, name).tier:
         nodes.set_tier(tx, name, tier)
         told["tier"] = tier.word
+    if settles is not None and settles is not nodes.get(tx, name).settles:
+        nodes.settle_for(tx, name, settles)
+        told["containment"] = settles.value
     if fresh:
         told["claims"] = {one.id: _json(one) for one in fresh}
     if withdrawn:

@@ -200,6 +200,7 @@ nodes = Table(
     Column("seen_at_ms", BigInteger),
     Column("silent_ms", BigInteger, nullable=False),
     Column("rekeyed_at_ms", BigInteger),
+    Column("settles", Text, nullable=False),
     Column("attested_dead_at_ms", BigInteger),
     Column("enforced", Boolean, nullable=False),
     Column("enforced_at_ms", BigInteger),

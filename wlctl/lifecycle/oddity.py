@@ -88,7 +88,7 @@ def _of_facts(node: Node) -> Iterator[Oddity]:
         yield Oddity("missing-tools", f"it lacks {tools}", "install what is missing there")
     if facts.machine_id != node.machine_id:
         yield Oddity("machine-id", "its machine id is another one than when it was added")
-    yield from _of_containment(facts)
+    yield from _of_containment(node, facts)
     if facts.disk_free_bytes < DISK_LEAST_BYTES:
         free = f"{facts.disk_free_bytes >> 20} MiB"
         yield Oddity("disk-full", f"only {free} are free where its state is", "make room there")
@@ -97,12 +97,20 @@ def _of_facts(node: Node) -> Iterator[Oddity]:
         yield Oddity("degraded", f"{id_} is there and does not answer")
 
 
-def _of_containment(facts: Facts) -> Iterator[Oddity]:
+def _of_containment(node: Node, facts: Facts) -> Iterator[Oddity]:
+    if node.is_leader_only:
+        yield Oddity(
+            "leader-only",
+            "what runs there has no cgroup, by your word: it is not confined, nor held to limits",
+            "mount cgroup v2 there, or add it as root",
+        )
+        return
     if not facts.cgroup_root:
         yield Oddity(
             "no-cgroup",
-            "it has no cgroup v2 that wlctl may write, so nothing can be proven there",
-            "mount cgroup v2 there, or add it as root",
+            "it has no cgroup v2 that wlctl may write, so nothing is started there",
+            f"mount cgroup v2 there, add it as root, or `wlctl node set {node.name} "
+            "--containment leader-only` to do without",
         )
         return
     have: set[object] = set()

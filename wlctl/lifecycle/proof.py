@@ -24,7 +24,9 @@ def judge(
 
     Under the boot it was launched in it is proven by all of: closed, leader gone, init gone where
     there is one, both recorded cgroups taken away, and no process of its uid where it has its own
-    (a login that the package names may run other things, which are not counted).
+    (a login that the package names may run other things, which are not counted). Without a cgroup
+    the init of its namespace is all that can prove it: nothing leaves that, nothing enters it after
+    its end, and the kernel ends whatever is in it; where only the leader is known, nothing does.
     Under another boot it is proven when that boot began after the last reading under the old one,
     and nothing is where it ran; otherwise two machines may answer under one key. A generation that
     was closed before any launch was recorded never ran. Whatever is not known is not proof.
@@ -50,6 +52,10 @@ def judge(
         return Disproven(readings, alive)
     if why := _unknown(readings):
         return Unproven(readings, why)
+    if readings.containment is Containment.LEADER_ONLY:
+        return Proven(
+            readings, "closed, and the init of its namespace gone with all that was in it"
+        )
     return Proven(readings, "closed, leader gone, and every place it could run in taken away")
 
 
@@ -94,9 +100,14 @@ def _unknown(readings: Readings) -> str:
     """Say what is not known of a generation of this boot; empty when all is."""
     if Liveliness.UNKNOWN in {readings.leader, readings.init}:
         return "its leader or init cannot be told"
-    if readings.containment in {None, Containment.LEADER_ONLY}:
-        return "only its leader was ever known: its children may live on"
-    if not {readings.ctl, readings.limit} <= _ENDED:
+    if readings.containment is None:
+        return "how it was contained is not known: children of its leader may live on"
+    if readings.containment is Containment.LEADER_ONLY:
+        if {readings.ctl, readings.limit} != {CgroupEnd.NONE}:
+            return "it was launched with its leader alone, and there is a cgroup of it"
+        if readings.init is not Liveliness.GONE:
+            return "only its leader was ever known: its children may live on"
+    elif not {readings.ctl, readings.limit} <= _ENDED:
         return f"its cgroups ended as {readings.ctl} and {readings.limit}"
     if readings.containment is Containment.ISOLATED and readings.uid is None:
         return "its uid is not known"

@@ -7,6 +7,7 @@ from enum import StrEnum
 from wlctl.model.facts import FACTS_TTL_MS, Capability, Facts
 from wlctl.model.generation import Containment, Liveliness, Readings
 from wlctl.model.ids import DecisionId, InstallationId, InstanceId, PackageId
+from wlctl.model.node import Settles
 from wlctl.model.upkeep import ChainPoint, ListName
 
 Secrets = tuple[tuple[str, str], ...]
@@ -176,14 +177,14 @@ class Offered:
     Attributes:
         uptime_ms: Of this boot, now: deadlines of what follows are counted from it.
         missing: Files that its store lacks, in the order asked.
-    """
         checkpoint: The newest that it keeps as a witness; None before the first.
+    """
 
     node_id: str
     uptime_ms: int
     missing: tuple[str, ...]
-
     checkpoint: ChainPoint | None = None
+
 
 @dataclass(frozen=True, slots=True)
 class PlaceRequest:
@@ -203,6 +204,7 @@ class PlaceRequest:
         signatures: Of the manifest, which lies in the node's store under the package's id; an
             enforced node goes by them.
         project: Of the order; a node may list those that it takes.
+        settles: Whether it may be started without a cgroup.
         secrets: Name to value, of every secret the sheet names; never shown.
     """
 
@@ -224,6 +226,7 @@ class PlaceRequest:
     secrets: Secrets = field(default=(), repr=False)
     signatures: tuple[str, ...] = ()
     project: str = ""
+    settles: Settles = Settles.AUTO
 
 
 @dataclass(frozen=True, slots=True)
@@ -243,6 +246,7 @@ class StartRequest:
     deadline_ms: int
     lease_until_ms: int = 0
     secrets: Secrets = field(default=(), repr=False)
+    settles: Settles = Settles.AUTO
 
 
 @dataclass(frozen=True, slots=True)
@@ -344,8 +348,8 @@ class Launched:
         pid: Of the leader, as the node numbers it.
         start_ticks: Field 22 of its stat: with pid and boot id it names one process for ever.
         uid: Of its own, or None where it runs as the login.
-        cgroup: The workload's cgroup directory.
-        way: How the cgroup was made: `cgroupfs`, `systemd` or `systemd-user`.
+        cgroup: The workload's cgroup directory; empty where it has none.
+        way: How the cgroup was made: `cgroupfs`, `systemd` or `systemd-user`; `none` without one.
         ports: Name to number, as asked.
         unenforced: Limits the package asks for and this node cannot hold it to, e.g. `memory`.
         data_dir: What `WLCTL_DATA_DIR` says.
@@ -360,7 +364,7 @@ class Launched:
     start_ticks: int
     uid: int | None
     cgroup: str
-    cgroup_inode: int
+    cgroup_inode: int | None
     ports: tuple[tuple[str, int], ...]
     unenforced: tuple[str, ...]
     data_dir: str

@@ -67,6 +67,7 @@ class NodeView:
         disk: Of the state directory's mount; None when unknown.
         ports_listening: Ports something listens on, ours included.
         gate: None is denied.
+        leader_only: It has no cgroup to give, and its operator settles for that.
     """
 
     name: NodeName
@@ -81,6 +82,7 @@ class NodeView:
     disk: Reading | None = None
     ports_listening: tuple[int, ...] = ()
     gate: Verdict | None = None
+    leader_only: bool = False
 
 
 def view_of(node: Node, gate: Verdict | None, labels: tuple[Capability, ...] = ()) -> NodeView:
@@ -113,6 +115,7 @@ def view_of(node: Node, gate: Verdict | None, labels: tuple[Capability, ...] = (
         disk=Reading(facts.disk_free_bytes, facts.disk_free_bytes),
         ports_listening=facts.ports_listening,
         gate=gate,
+        leader_only=node.is_leader_only,
     )
 
 

@@ -12,7 +12,7 @@ class Containment(StrEnum):
     CGROUP = "cgroup"
     """Nothing in particular: the cgroup alone, under the login's uid."""
     LEADER_ONLY = "leader-only"
-    """Not even that: only the leader is known."""
+    """Not even that: its leader is known, and its namespace's init where there may be one."""
 
 
 class Liveliness(StrEnum):

@@ -36,6 +36,15 @@ class Liveness(StrEnum):
     """Contact failed often enough, over long enough."""
 
 
+class Settles(StrEnum):
+    """For how little an operator settles when something is started on a node."""
+
+    AUTO = "auto"
+    """For the best that the node can do, and nothing is started where that is no cgroup."""
+    LEADER_ONLY = "leader-only"
+    """Where the node has no cgroup to give, for what runs in none."""
+
+
 class TransportKind(StrEnum):
     """How the node is reached."""
 
@@ -93,11 +102,13 @@ class Node:
         cordoned: Takes nothing new; what runs there goes on.
         cordoned_until_ms: When that ends by itself; None for never.
         failure: Code of what the last contact failed with; empty when it did not.
+        settles: The operator's word on what is started there without a cgroup; never the node's.
         enforced: What it goes by when wlctl's key opens only the doorkeeper there; else None.
         rekeyed_at_ms: When another machine took the name; what was placed before is not on it.
         silent_ms: How long passes have asked it, without a gap between them, and got no answer.
         attested_dead_at_ms: When an operator vouched that it runs nothing any more; None again from
             its next answer on.
+        attested_boot_id: The boot that was vouched for then; it should never answer again.
     """
 
     name: NodeName
@@ -108,7 +119,6 @@ class Node:
     node_id: str
     machine_id: str
     boot_id: str
-        attested_boot_id: The boot that was vouched for then; it should never answer again.
     failed_contacts: int
     added_at_ms: int
     seen_at_ms: int | None
@@ -116,12 +126,19 @@ class Node:
     cordoned_until_ms: int | None = None
     rekeyed_at_ms: int | None = None
     attested_dead_at_ms: int | None = None
+    attested_boot_id: str | None = None
     failure: str = ""
     silent_ms: int = 0
     enforced: Enforced | None = None
+    settles: Settles = Settles.AUTO
+
+    @property
+    def is_leader_only(self) -> bool:
+        """What is started there runs without a cgroup, by its operator's word."""
+        has_none = self.facts is not None and self.facts.containment == Settles.LEADER_ONLY.value
+        return has_none and self.settles is Settles.LEADER_ONLY
 
     def is_cordoned_at(self, now_ms: int) -> bool:
         """Answer whether it takes nothing new: until, and not at, the end that was set."""
         until_ms = self.cordoned_until_ms
         return self.cordoned and (until_ms is None or now_ms < until_ms)
-    attested_boot_id: str | None = None

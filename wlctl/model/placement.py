@@ -140,7 +140,7 @@ class Candidate(NamedTuple):
     """An eligible node and its full score.
 
     Attributes:
-        flags: `unmeasured`, `load_unknown`.
+        flags: `unmeasured`, `load_unknown`, `leader_only`.
         assigned: The capabilities it would be given, in the order of the requirements.
     """
 

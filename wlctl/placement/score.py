@@ -81,7 +81,8 @@ class Scale:
 
         `perf` counts measured values only; without one the node is flagged `unmeasured`. An unknown
         load scores 0 and is flagged `load_unknown`. `room` comes from the ledger, so that
-        consecutive placements do not pile up on one stale reading.
+        consecutive placements do not pile up on one stale reading. Where a copy would run without a
+        cgroup is flagged `leader_only`; it costs nothing.
         """
         ask, node, route = self._ask, offer.node, offer.route
         weights = ask.weights
@@ -96,6 +97,8 @@ class Scale:
             flags, idle = (*flags, "load_unknown"), 0.0
         else:
             idle = weights.load * (1.0 - min(load, 1.0))
+        if node.leader_only:
+            flags = (*flags, "leader_only")
         room = weights.room * _room(ask, offer)
         spread = weights.spread / (1 + _copies(ask, offer)) if offer.held.holds else weights.spread
         sticky = _stickiness(ask) if node.name == current_node else 0.0

@@ -1,5 +1,5 @@
 # shellcheck shell=sh
-# The cgroups of one generation, the unit they are below on systemd, and the limits set there.
+# The place of one generation: its cgroups, the unit they are below on systemd, and the limits set there.
 # shellcheck disable=SC2154 # the action's parameters, and what the other parts read
 make_unit() { # under the lock: have the unit run, its own process in a leaf; 1 and `problem` if not
 	unit_dir
@@ -53,6 +53,20 @@ keep_apart() { # controllers are given on only by a cgroup that has no process i
 	done
 }
 
+make_place() { # -> as make_cgroups; nothing where the operator settles for that
+	if [ "$way" != none ]; then
+		make_cgroups
+		return
+	fi
+	c_inst='' c_ctl=- c_limit=- c_inodes='- - - -' c_above='- -'
+	l_pids=$s_pids l_nproc=0 unenforced=
+	[ "$l_pids" != 0 ] || l_pids=4096
+	[ "$s_memory" = 0 ] || unenforced="$unenforced memory"
+	[ "$s_cpu" = 0 ] || unenforced="$unenforced cpu"
+	unenforced="$unenforced pids"
+	hold_pids
+	[ "$s_disk" = 0 ] || unenforced="$unenforced disk"
+}
 make_cgroups() { # -> c_*: paths and inodes; unenforced: limits that this node cannot hold it to
 	c_tops="$cg"
 	case $way in
@@ -75,10 +89,7 @@ make_cgroups() { # -> c_*: paths and inodes; unenforced: limits that this node c
 	[ "$l_pids" != 0 ] || l_pids=4096
 	set_memory
 	set_limit cpu cpu.max "$s_cpu" "$((s_cpu * 100)) 100000"
-	if ! set_limit pids pids.max "$l_pids" "$l_pids" && [ "$way_in$l_shared" = isolatedno ]; then
-		# in its place, RLIMIT_NPROC holds a uid of its own; a login's counts all that it runs
-		l_nproc=$l_pids unenforced=${unenforced% pids}
-	fi
+	set_limit pids pids.max "$l_pids" "$l_pids" || hold_pids
 	[ "$s_disk" = 0 ] || unenforced="$unenforced disk"
 	c_is=$(stat -c %i "$c_ctl" "$c_inst/ctl" "$c_limit" "$c_inst/limit" "$cg_up" "$cg" 2>/dev/null 7>&-) || {
 		problem="no_cgroup $c_inst cannot be read"
@@ -87,6 +98,10 @@ make_cgroups() { # -> c_*: paths and inodes; unenforced: limits that this node c
 	# shellcheck disable=SC2086 # six numbers
 	set -- $c_is
 	c_inodes="$1 $2 $3 $4" c_above="$5 $6"
+}
+hold_pids() { # in place of pids.max, RLIMIT_NPROC holds a uid of its own; a login's counts all that it runs
+	[ "$way_in$l_shared" = isolatedno ] || return 0
+	l_nproc=$l_pids unenforced=${unenforced% pids}
 }
 set_memory() { # reclaimed a little before the limit, and not so early that it is only slowed down
 	set_limit memory memory.max "$s_memory" "$s_memory" && [ "$s_memory" != 0 ] || return 0

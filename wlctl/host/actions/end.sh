@@ -130,8 +130,49 @@ ask_leader() { # SIGNAL: -> asked: the generations whose leader was alive to hea
 	kill -s "$1" "$r_leader" 2>/dev/null
 	asked="$asked $gen "
 }
+withdraw() { # after close_generation, where no cgroup can be taken away: -> r_state none if it never ran
+	[ "$r_state$r_way$r_boot" = "wholenone$boot" ] || return 0
+	mv -T "$G/go" "$G/withdrawn" 2>/dev/null 7>&-
+	uptime
+	w_end=$((t + 5000))
+	while [ ! -e "$G/withdrawn" ]; do # its launcher was first, and says whether it went on
+		[ -z "$r_init$r_leader" ] || return 0
+		uptime
+		[ "$t" -lt "$w_end" ] || return 0
+		nap
+		load_record "$G"
+	done
+	rm -f "$G/record" 7>&-
+	load_record "$G"
+}
+end_session() { # PID START: it, and what has stayed in the session that it began
+	alive "$1" "$2" || return 0
+	x_all=
+	set +f
+	for x_d in /proc/[0-9]*; do
+		x_st=
+		{ IFS= read -r x_st <"$x_d/stat"; } 2>/dev/null || continue
+		x_st=${x_st##*") "}
+		x_st=${x_st#* * * }
+		[ "${x_st%% *}" != "$1" ] || x_all="$x_all ${x_d#/proc/}"
+	done
+	set -f
+	# while it lives, nobody else can have a session of its number
+	alive "$1" "$2" || return 0
+	# shellcheck disable=SC2086 # pids
+	kill -s KILL $x_all 2>/dev/null
+}
+end_uncontained() { # its supervisor, and what is known of it: a leader without a namespace of its own
+	if get "$D/supervisor"; then
+		# shellcheck disable=SC2086 # its pid, its start time, its boot
+		set -- $g
+		[ "${3:-}" != "$boot" ] || end_session "$1" "$2"
+	fi
+	[ -n "$r_init" ] || [ -z "$r_leader" ] || [ "$r_boot" != "$boot" ] || end_session "$r_leader" "$r_leader_start"
+}
 end_generation() { # DEADLINE: after close_generation and ask_leader; -> how, and the readings e_*
 	load_record "$G"
+	withdraw
 	how=
 	if [ -n "$r_leader" ]; then
 		how=exited
@@ -185,7 +226,9 @@ end_supervisor() { # DIR: 1 when a process of it is left; it is ours, and nothin
 }
 end_cgroups() { # -> e_ctl, e_limit; ctl first: processes only ever move from there to limit
 	e_ctl=none e_limit=none o=-
-	if [ "$r_state" = whole ]; then
+	if [ "$r_way" = none ]; then
+		end_uncontained
+	elif [ "$r_state" = whole ]; then
 		e_sup=gone
 		end_supervisor "$r_cg/ctl/sup" || e_sup=left # before the rest: its checks run in there
 		end_cgroup "$r_cg/ctl/g$gen" "$r_ctl" "$r_ctl_up"
@@ -230,8 +273,14 @@ read_end() { # -> e_leader, e_init, left, x, t
 is_clean() { # whether these readings leave nothing; what is released for it is only this directory
 	case "$r_state $r_boot" in
 	"whole $boot")
-		case $e_ctl in removed | missing | unit-gone) ;; *) return 1 ;; esac
-		case $e_limit in removed | missing | unit-gone) ;; *) return 1 ;; esac
+		case $e_ctl,$e_limit,$r_way,$e_init in
+		none,none,none,gone) ;; # init took with it whatever was in its namespace
+		*,none,*) return 1 ;;
+		*)
+			case $e_ctl in removed | missing | unit-gone) ;; *) return 1 ;; esac
+			case $e_limit in removed | missing | unit-gone) ;; *) return 1 ;; esac
+			;;
+		esac
 		case $e_leader$e_init in *alive* | *unknown*) return 1 ;; esac
 		case $r_uid:$r_shared$left in -:* | *:no0 | *:yes[0-9]*) ;; *) return 1 ;; esac
 		;;
@@ -272,7 +321,7 @@ end_all() { # GENERATIONS GRACE_MS SIGNAL -> clean, readings: all of them, side 
 		if is_clean; then
 			[ -e "$G/ended" ] || put "$G/ended" "$t"
 			rm -rf "${G:?}/tmp" "$G/work" "$G/data" "$G/fifo" "$G/init.sh" "$G/launch" "$G/environ" "$G/waiter" \
-				"$G/health.out" \
+				"$G/go" "$G/gone" "$G/health.out" \
 				"${e_run:-$G/run}/g$gen" 2>/dev/null
 		else
 			clean=no

@@ -73,9 +73,16 @@ hop() {
 	exec "$setsid" -f env -i PATH="$PATH" LC_ALL=C $ish "$G/init.sh" enter "$G" </dev/null >>err 2>&1
 }
 enter() {
-	# A generation that was closed has lost its cgroup: this is the last fence before it runs.
-	echo 0 2>/dev/null >"$ctl/cgroup.procs" || exit 125
-	[ -e open ] || exit 125
+	# A generation that was closed has lost its cgroup, or what stands for it: this is the last fence
+	# before it runs.
+	if [ "$ctl" = - ]; then
+		mv -T go gone 2>/dev/null || exit 125
+		# closed in between: it never runs, and says so
+		[ -e open ] || exec mv -T gone withdrawn
+	else
+		echo 0 2>/dev/null >"$ctl/cgroup.procs" || exit 125
+		[ -e open ] || exit 125
+	fi
 	exec 9</proc 8<>fifo
 	# shellcheck disable=SC2086 # the words that start the shell
 	case $containment in
@@ -149,7 +156,8 @@ wait_for_leader() {
 	done 2>/dev/null <launch >environ
 	(
 		trap - TERM
-		own && echo 0 2>/dev/null >"$limit/cgroup.procs" || exit 125
+		own || exit 125
+		[ "$limit" = - ] || echo 0 2>/dev/null >"$limit/cgroup.procs" || exit 125
 		printf 'leader %s %s .\n' "$o_pid" "$o_start" >>record || exit 125
 		cd work || exit 125
 		# shellcheck disable=SC3045 # every shell has these, under one letter or another

@@ -10,6 +10,14 @@ refuse_departed() {
 	[ ! -e "$I/departed/$iid" ] || refuse superseded "$iid was unloaded from this node"
 }
 
+refuse_uncontained() { # after tools: without a cgroup only where the node's operator settles for that
+	case $settles in
+	auto) [ "$containment" != leader-only ] || refuse no_cgroup 'the login may write no cgroup v2' ;;
+	leader-only) ;;
+	*) refuse invalid_request 'containment is auto or leader-only' ;;
+	esac
+}
+
 blank_exit="                                                              .$nl" # 62 blanks and a mark
 launch_env() { # -> run_dir, data_dir, vars: what the process is given
 	if [ "$s_data" = keep ]; then data_dir=$D/data; else data_dir=$G/data; fi
@@ -178,7 +186,7 @@ prepare_generation() { # everything that must be there, and synced, before anyth
 	l_limit=$e
 	enc "$ish"
 	l_ish=$e
-	enc "$c_inst"
+	enc "${c_inst:--}"
 	l_path=$e
 	l_uid=$uid
 	if [ "$l_shared" = yes ]; then
@@ -216,9 +224,12 @@ ${launch_words}${l_health}end
 above $c_above .
 given$given .
 " &&
-		put "$D/current" "$gen" && made_here "$G/open" "open .$nl" && return 0
+		put "$D/current" "$gen" && fence_launch && made_here "$G/open" "open .$nl" && return 0
 	problem="resources generation $gen cannot be written to $S"
 	return 1
+}
+fence_launch() { # what a launcher takes before it begins, or whoever closes it, and never both
+	[ "$way" != none ] || made_here "$G/go" ''
 }
 given_words() { # -> given: what was promised of ports, limits and data, for whoever asks again
 	enc "$data_dir"
@@ -285,13 +296,21 @@ spawn() {
 			7>&- </dev/null >>"$G/err" 2>&1
 	)
 }
-launch() { # under the lock; 1 and `problem` when it could not
+choose_way_in() { # -> way_in: what it is launched into beside its cgroup
 	way_in=$containment
-	if [ "$containment" = cgroup ] && unshare --user --map-root-user --pid --fork --mount-proc --ipc true 2>/dev/null 7>&-; then
+	if [ "$containment" = leader-only ]; then
+		way=none way_in=cgroup
+		[ "$me" != 0 ] || way_in=isolated
+	fi
+	[ "$way_in" = cgroup ] || return 0
+	if unshare --user --map-root-user --pid --fork --mount-proc --ipc true 2>/dev/null 7>&-; then
 		way_in=cgroup-ns
 	fi
+}
+launch() { # under the lock; 1 and `problem` when it could not
+	choose_way_in
 	not_revoked "$package" && run_root && choose_user && take_ports && launch_env && place_secrets && fill_in &&
-		plan_health && arm_lease && make_cgroups && prepare_generation || return 1
+		plan_health && arm_lease && make_place && prepare_generation || return 1
 	spawn
 	start_supervisor "$c_inst" || {
 		problem="resources the supervisor of $iid cannot be started"
@@ -312,7 +331,7 @@ await_leader() { # without the lock: 0 when the leader was recorded
 	done
 }
 answer_launched() { # yes|no: whether an earlier request had done it
-	enc "$r_cg/limit/g$gen"
+	launched_in "$gen"
 	answer "launched $gen already=$1 boot=$r_boot containment=$r_containment way=$r_way pid=$r_leader" \
 		"start=$r_leader_start uid=$r_uid cgroup=$e inode=$r_limit"
 	answer "given$r_given"

@@ -1,7 +1,7 @@
 # shellcheck shell=sh
 # place: claim the decision, verify and stage the package, and start the first generation.
 installation='' iid='' name='' node='' decision='' number='' gen='' fence_no='' package='' sheet=''
-deadline='' until=0 start='' project='' o_env='' o_args='' o_signatures='' o_secrets=''
+deadline='' until=0 settles=auto start='' project='' o_env='' o_args='' o_signatures='' o_secrets=''
 param() {
 	case $1 in
 	installation) installation=$2 ;;
@@ -16,6 +16,7 @@ param() {
 	sheet) sheet=$2 ;;
 	deadline) deadline=$2 ;;
 	lease) until=$2 ;;
+	containment) settles=$2 ;;
 	start) start=$2 ;;
 	project) project=$2 ;;
 	signature) o_signatures="$o_signatures$raw " ;;
@@ -115,7 +116,7 @@ refuse_network_state
 refuse_no_linger
 tools
 [ -z "$missing" ] || refuse runtime "the node lacks what wlctl needs: $missing"
-[ "$containment" != leader-only ] || refuse no_cgroup 'the login may write no cgroup v2'
+refuse_uncontained
 lock 10
 fence place
 [ "$same" = no ] || answer_again

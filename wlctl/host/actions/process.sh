@@ -40,7 +40,7 @@ load_record() { # GENERATION_DIR -> r_*: r_state is none, torn or whole
 			gen)
 				[ "$#" = 13 ] && dec "${12}" || continue
 				r_boot=$4 r_containment=$5 r_way=$6 r_uid=$7 r_ctl=$8 r_ctl_up=$9
-				r_limit=${10} r_limit_up=${11} r_cg=$d r_state=whole
+				r_limit=${10} r_limit_up=${11} r_cg=${d#-} r_state=whole
 				case $r_uid in user:*) r_shared=yes r_uid=${r_uid#user:} ;; esac
 				;;
 			given)
@@ -53,6 +53,10 @@ load_record() { # GENERATION_DIR -> r_*: r_state is none, torn or whole
 			esac
 		done <"$1/record"
 	} 2>/dev/null
+}
+launched_in() { # GENERATION -> e: the cgroup of its workload, or -
+	e=-
+	[ -z "$r_cg" ] || enc "$r_cg/limit/g$1"
 }
 life() { # PID START BOOT -> l: none, alive, gone, or unknown under another boot
 	if [ -z "$1" ]; then

@@ -30,7 +30,7 @@ read_generation() {
 	how=
 	if get "$G/how"; then how=$g; fi
 	e_ctl=none e_limit=none o=-
-	if [ "$r_state" = whole ]; then
+	if [ -n "$r_cg" ]; then
 		read_cgroup "$r_cg/ctl/g$gen" "$r_ctl" "$r_ctl_up"
 		e_ctl=$c
 		read_cgroup "$r_cg/limit/g$gen" "$r_limit" "$r_limit_up"

@@ -1,6 +1,6 @@
 # shellcheck shell=sh
 # start: a further generation of what was placed.
-installation='' iid='' number='' gen='' fence_no='' package='' deadline='' until=0
+installation='' iid='' number='' gen='' fence_no='' package='' deadline='' until=0 settles=auto
 o_secrets=''
 param() {
 	case $1 in
@@ -12,6 +12,7 @@ param() {
 	package) package=$2 ;;
 	deadline) deadline=$2 ;;
 	lease) until=$2 ;;
+	containment) settles=$2 ;;
 	secret) o_secrets="$o_secrets$raw$nl" ;;
 	*) unknown_param "$1" ;;
 	esac
@@ -41,7 +42,7 @@ refuse_network_state
 refuse_no_linger
 tools
 [ -z "$missing" ] || refuse runtime "the node lacks what wlctl needs: $missing"
-[ "$containment" != leader-only ] || refuse no_cgroup 'the login may write no cgroup v2'
+refuse_uncontained
 lock 10
 fence start
 load_record "$G"

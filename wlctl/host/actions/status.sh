@@ -15,9 +15,9 @@ one_generation() {
 	closed=no
 	[ ! -e "$G/closed" ] || closed=yes
 	p=-
-	[ "$r_state" != whole ] || populated "$r_cg/limit/g$gen"
+	[ -z "$r_cg" ] || populated "$r_cg/limit/g$gen"
 	o=-
-	[ "$r_state" != whole ] || oom_kills "$r_cg/limit/g$gen"
+	[ -z "$r_cg" ] || oom_kills "$r_cg/limit/g$gen"
 	if get "$G/oom"; then o=$g; fi
 	exit_of "$G"
 	health=- misses=0
@@ -32,7 +32,7 @@ one_generation() {
 		"health=$health" "misses=$misses"
 	# what was answered at the launch, for whoever never had that answer
 	if [ "$r_state" = whole ] && [ -n "$r_leader" ] && [ "$gen" = "$current" ]; then
-		enc "$r_cg/limit/g$gen"
+		launched_in "$gen"
 		answer launched "$iid" "$gen" already=yes "boot=$r_boot" "containment=$r_containment" \
 			"way=$r_way" "pid=$r_leader" "start=$r_leader_start" "uid=$r_uid" "cgroup=$e" "inode=$r_limit"
 		answer given "$iid$r_given"

@@ -14,7 +14,7 @@ trap : HUP INT TERM
 log_max=8388608
 
 # A supervisor that comes after the stop finds its cgroup gone.
-echo 0 2>/dev/null >"$cgroup/cgroup.procs" || exit 125
+[ "$cgroup" = - ] || echo 0 2>/dev/null >"$cgroup/cgroup.procs" || exit 125
 cd "$D" || exit 125
 if [ "$mode" = hop ]; then
 	setsid=$1
@@ -84,7 +84,8 @@ over() { # it was closed, or it has ended
 	stat_of "$leader" && [ "$st_start" = "$leader_start" ] || return 0
 	case $st_state in Z | X) [ "$st_threads" -le 1 ] ;; *) return 1 ;; esac
 }
-empty_hook() { # whatever a check left
+empty_hook() { # whatever a check left; without a cgroup nobody knows, and it ends with its namespace
+	[ "$cgroup" != - ] || return 0
 	h_n=0
 	while [ "$h_n" -lt 200 ]; do
 		echo 1 2>/dev/null >"$hook/cgroup.kill"
@@ -127,7 +128,7 @@ run_check() { # as the instance, where the instance is; 0 when it is well
 		;;
 	esac
 	(
-		echo 0 2>/dev/null >"$hook/cgroup.procs" || exit 125
+		[ "$cgroup" = - ] || echo 0 2>/dev/null >"$hook/cgroup.procs" || exit 125
 		exec 6>&- 3<"$G/environ" </dev/null >"$G/health.out" 2>&1
 		ulimit -f 128
 		exec timeout -s KILL "$((timeout / 1000)).$(printf %03d "$((timeout % 1000))")" "$@"
@@ -172,7 +173,7 @@ G=$D/g$n
 load || exit 125
 hook=$limit/hook
 leader=
-[ -z "$kind" ] || mkdir "$hook" 2>/dev/null
+[ -z "$kind" ] || [ "$cgroup" = - ] || mkdir "$hook" 2>/dev/null
 misses=0 checks=0 word=starting look_at=0 bound_at=0 pause=1
 [ -n "$kind" ] || pause=5 # nothing to look at but the size of its output
 milliseconds

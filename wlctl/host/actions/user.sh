@@ -26,7 +26,8 @@ existing_user() {
 	[ "$uid" != 0 ] || unconfined
 }
 unconfined() { # what may write any cgroup, or become anybody, is held by its cgroup and namespace alone
-	containment=cgroup way_in=cgroup-pid
+	way_in=cgroup-pid
+	[ "$containment" = leader-only ] || containment=cgroup
 }
 named_groups() {
 	for n_g in $s_groups; do

@@ -61,6 +61,7 @@ _NODE = (
     "capabilities",
     "capability_set",
     "load",
+    "leader_only",
     "memory",
     "cpu_cores",
     "disk",
@@ -167,6 +168,7 @@ def _node(found: Fields, sets: Mapping[str, tuple[Capability, ...]]) -> NodeView
         disk=_reading(found.get("disk")),
         ports_listening=_ports(found, "ports_listening"),
         gate=UNGATED if gate is None else _verdict(gate),
+        leader_only=found["leader_only"].flag() if found.has("leader_only") else False,
     )
 
 

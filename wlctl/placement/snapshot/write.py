@@ -98,6 +98,8 @@ def _node_json(node: NodeView, shared: Mapping[str, str]) -> Json:
         "disk": _reading_json(node.disk),
         "ports_listening": list(node.ports_listening),
     }
+    if node.leader_only:
+        found["leader_only"] = True
     if node.gate != UNGATED:
         found["gate"] = None if node.gate is None else _verdict_json(node.gate)
     capabilities = _capabilities_json(node.capabilities)
