@@ -42,6 +42,7 @@ from wlctl.model.node import Address, Settles
 from wlctl.model.upkeep import (
     ChainPoint,
     Checkpoint,
+    Collected,
     Fleet,
     LeaseRequest,
     Recalled,
@@ -75,6 +76,8 @@ class FakeNode:
         departed: What was unloaded there on purpose, to the number of the operation that did it.
         wanted: Of an instance: running or stopped.
         output: What the newest run of an instance has printed.
+        garbage: Files of the store that nothing may run any more.
+        collections: How often it was asked to take them away.
         checkpoints: Of the ledger, oldest first.
         claims: Claim of a decision to what became of it: placed, refused or cancelled.
         placed: Claim to the request that was carried out.
@@ -112,6 +115,8 @@ class FakeNode:
     leases: dict[InstanceId, int] = field(default_factory=dict)
     wanted: dict[InstanceId, str] = field(default_factory=dict)
     output: dict[InstanceId, str] = field(default_factory=dict)
+    garbage: int = 0
+    collections: int = 0
     checkpoints: list[Checkpoint] = field(default_factory=list)
     fleet: Fleet = field(default_factory=Fleet)
     witness_of: InstallationId = InstallationId("")
@@ -447,6 +452,12 @@ class FakeSession:
             departed=dict(node.departed),
             checkpoint=node.newest_checkpoint(),
         )
+
+    def collect(self, _installation: InstallationId) -> Collected | Refused:
+        self.hook("collect", "before")
+        files, self.node.garbage = self.node.garbage, 0
+        self.node.collections += 1
+        return Collected(self.node.node_id, files, 0, logs=0, held_by=())
 
     def renew_lease(self, request: LeaseRequest) -> int | Refused:
         self.hook("lease", "before")

@@ -415,6 +415,25 @@ def _passes() -> None:
         ),
     )
     op.create_table(
+        "schedules",
+        sa.Column("instance_id", sa.Text, nullable=False),
+        sa.Column("due_at_ms", sa.BigInteger),
+        sa.Column("kept_at_ms", sa.BigInteger, nullable=False),
+        sa.Column("skipped_at_ms", sa.BigInteger),
+        sa.Column("failure", sa.Text),
+        sa.PrimaryKeyConstraint("instance_id", name="pk_schedules"),
+        sa.ForeignKeyConstraint(
+            ["instance_id"], ["instances.id"], name="fk_schedules_instance_id_instances"
+        ),
+    )
+    op.create_table(
+        "collections",
+        sa.Column("node", sa.Text, nullable=False),
+        sa.Column("at_ms", sa.BigInteger, nullable=False),
+        sa.PrimaryKeyConstraint("node", name="pk_collections"),
+        sa.ForeignKeyConstraint(["node"], ["nodes.name"], name="fk_collections_node_nodes"),
+    )
+    op.create_table(
         "alerts",
         sa.Column("id", sa.BigInteger, autoincrement=False, nullable=False),
         sa.Column("kind", sa.Text, nullable=False),

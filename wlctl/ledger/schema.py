@@ -428,6 +428,27 @@ troubles = Table(
 )
 """What is not as it should be about an instance, how often it was tried, and when it is again."""
 
+schedules = Table(
+    "schedules",
+    metadata,
+    Column("instance_id", Text, ForeignKey("instances.id"), primary_key=True),
+    Column("due_at_ms", BigInteger),
+    Column("kept_at_ms", BigInteger, nullable=False),
+    Column("skipped_at_ms", BigInteger),
+    Column("failure", Text),
+)
+"""When each interval job is due next (NULL for never), when that was worked out, since when its run
+that still goes on has made others be left out, and why its last one could not be started.
+"""
+
+collections = Table(
+    "collections",
+    metadata,
+    Column("node", Text, ForeignKey("nodes.name"), primary_key=True),
+    Column("at_ms", BigInteger, nullable=False),
+)
+"""When each node was last asked to take away what nothing there may still run."""
+
 
 # --- troubles, and who was told of them ---
 
