@@ -202,11 +202,11 @@ nodes = Table(
     Column("rekeyed_at_ms", BigInteger),
     Column("settles", Text, nullable=False),
     Column("attested_dead_at_ms", BigInteger),
+    Column("attested_boot_id", Text),
     Column("enforced", Boolean, nullable=False),
     Column("enforced_at_ms", BigInteger),
     Column("enforcement_sha256", Text),
     Column("projects", Text, nullable=False),
-    Column("attested_boot_id", Text),
     Column("removed", Boolean, nullable=False),
 )
 """Each machine of the fleet, by the operator's name for it; what was removed stays for history."""
@@ -425,6 +425,8 @@ troubles = Table(
     Column("instance_id", Text, ForeignKey("instances.id"), primary_key=True),
     Column("kind", Text, nullable=False),
     Column("why", Text, nullable=False),
+    Column("tries", BigInteger, nullable=False),
+    Column("until_ms", BigInteger, nullable=False),
 )
 """What is not as it should be about an instance, how often it was tried, and when it is again."""
 
@@ -462,8 +464,6 @@ alerts = Table(
     Column("raised_at_ms", BigInteger, nullable=False),
     Column("seq", BigInteger, ForeignKey("chain.seq"), nullable=False),
     Column("acked_at_ms", BigInteger),
-    Column("tries", BigInteger, nullable=False),
-    Column("until_ms", BigInteger, nullable=False),
     Column("acked_by", Text),
     Column("closed_at_ms", BigInteger),
     CheckConstraint("(acked_at_ms IS NULL) = (acked_by IS NULL)", name="acked"),
