@@ -272,7 +272,7 @@ def test_a_url_of_the_notification_library_is_told_too_and_its_token_is_kept_now
     assert path == f"/{TOKEN}"
     assert first["title"] == "wlctl: node-dead elm: no answer\ufffd[2J\ufffdfor long"
     assert second["title"].startswith(f"wlctl: {LISTED_MAX + 1} alerts, the first: held web: ")
-    assert "1 more were held back: `wlctl alerts --all` lists them" in second["message"]
+    assert "1 more were held back: `wlctl alerts ls --all` lists them" in second["message"]
     assert [message["held_back"] for message in messages(tmp_path)] == [0, 1, 0]
     assert capfd.readouterr() == ("", "")
     kept = [file.read_bytes() for file in setting.home.rglob("*") if file.is_file()]

@@ -149,7 +149,7 @@ def _told(rt: Runtime, message: Message) -> Told:
     count = len(lines) + message.held_back
     first = lines[0] if count == 1 else f"{count} alerts, the first: {lines[0]}"
     if message.held_back:
-        lines.append(f"{message.held_back} more were held back: `wlctl alerts --all` lists them")
+        lines.append(f"{message.held_back} more were held back: `wlctl alerts ls --all` lists them")
     document: dict[str, Json] = {
         "schema": SCHEMA,
         "installation": rt.ledger.installation,
