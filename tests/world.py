@@ -617,3 +617,5 @@ def lost_at(step: str, moment: str) -> Hook:
         raise ConnectionLost(f"{step}: the connection ended")
 
     return hook
+        if address.host in self.refuses:
+            raise self.refuses[address.host]

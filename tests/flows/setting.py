@@ -95,11 +95,13 @@ class Setting:
     package: Path = Path()
     key: Path = Path()
     reports: list[Report] = field(default_factory=list)
+    busy_timeout_s: float = 0.2
 
     @contextmanager
     def runtime(self) -> Iterator[TestRuntime]:
         """Run the program once; its locks are gone at the end, however it ended."""
-        rt = TestRuntime(settings_for(self.home), self.world, self.clock)
+        settings = replace(settings_for(self.home), busy_timeout_s=self.busy_timeout_s)
+        rt = TestRuntime(settings, self.world, self.clock)
         try:
             yield rt
         finally:

@@ -60,7 +60,7 @@ def bring(
     with rt.ledger.read() as tx:
         is_left = recover.is_open(tx, instance)
         kept = troubles.find(tx, instance.id)
-    is_early = kept is not None and kept.tries > 0 and is_waiting(kept.until_ms, rt.now_ms())
+    is_early = kept is not None and kept.kind not in _OF_MOVES and _is_early(kept, rt.now_ms())
     if is_left:
         if is_early:
             return None
@@ -83,6 +83,14 @@ def bring(
     except WlctlError as failure:
         done = _failed(instance, act, failure)
     return _keep(rt, instance, done, dry_run=dry_run)
+
+
+_OF_MOVES = frozenset({AlertKind.MOVE_BLOCKED, AlertKind.MOVE_FAILED, AlertKind.LEASE_WAITING})
+"""That no other node would have it delays nothing on its own."""
+
+
+def _is_early(kept: Trouble, now_ms: int) -> bool:
+    return kept.tries > 0 and is_waiting(kept.until_ms, now_ms)
 
 
 def finish(rt: Runtime, instance: Instance, *, dry_run: bool) -> Done:

@@ -1,13 +1,14 @@
 """What ran on a dead node is lost; so many of the lost as the budget allows are placed anew."""
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Sequence
+from contextlib import ExitStack
 from functools import partial
 
-from wlctl.errors import Busy, Overtaken, WlctlError
+from wlctl.errors import Busy, Overtaken
 from wlctl.flows import fanout, recover, replacing
 from wlctl.flows.bringing import Done
 from wlctl.flows.intents import walk_to
-from wlctl.flows.replacing import Came, Replaced
+from wlctl.flows.replacing import Begun, Came, Replaced
 from wlctl.flows.runtime import Runtime
 from wlctl.ledger import instances, troubles
 from wlctl.lifecycle.table import Act, Case, decide
@@ -62,30 +63,34 @@ def place_anew(rt: Runtime, lost: Sequence[InstanceId], *, dry_run: bool) -> lis
     copies.sort(key=lambda one: (kept[one.id].until_ms if one.id in kept else 0, one.name))
     if dry_run:
         return [Done(one.name, one.node, Act.REPLACE, "dry_run") for one in copies]
+    done: list[Replaced] = []
+    with ExitStack() as held:
+        begun = list(_begin(rt, copies, held, done))
+        found = dict(fanout.each(begun, partial(replacing.carry_out, rt)))
+        done += [found[position] for position in range(len(begun))]
+    replacing.take_places(rt)
+    return [_said(came) for came in done if came.is_news]
+
+
+def _begin(
+    rt: Runtime, copies: Sequence[Instance], held: ExitStack, done: list[Replaced]
+) -> Iterator[Begun]:
+    """Write down what is done next, one after the other; what is not done is added to `done`."""
     left = rt.settings.max_moves_per_pass
-    done: list[Done] = []
-    while copies and left > 0:
-        batch, copies = copies[:left], copies[left:]
-        found = dict(fanout.each(batch, partial(_place_anew, rt)))
-        for position in range(len(batch)):
-            came = found[position]
-            left -= came.came not in _FREE
-            if came.is_news:
-                done.append(_said(came))
-    return done
-
-
-_FREE = frozenset({Came.WAITS, Came.HELD, Came.OVERTAKEN})
-"""These moved nothing, so they count for nothing."""
-
-
-def _place_anew(rt: Runtime, instance: Instance) -> Replaced:
-    try:
-        return replacing.replace_lost(rt, instance)
-    except (Busy, Overtaken):
-        return Replaced(instance, Came.OVERTAKEN, is_news=False)
-    except WlctlError as failure:
-        return Replaced(instance, Came.FAILED, failure.message)
+    doing = replacing.Replacing(rt, held)
+    for instance in copies:
+        if left == 0:
+            return
+        try:
+            begun = doing.begin(instance)
+        except (Busy, Overtaken):
+            begun = Replaced(instance, Came.OVERTAKEN, is_news=False)
+        if isinstance(begun, Begun):
+            left -= 1
+            yield begun
+        else:
+            left -= begun.came is Came.NO_NODE or begun.came is Came.FAILED
+            done.append(begun)
 
 
 def _said(came: Replaced) -> Done:

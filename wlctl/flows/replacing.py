@@ -5,11 +5,12 @@ The new copy is written first and takes the name when it runs; only then is the 
 asked of the new one.
 """
 
+from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from pathlib import Path
 
-from wlctl.errors import GateDenied, Revoked, SecretUnavailable, WlctlError
+from wlctl.errors import Busy, GateDenied, Overtaken, Revoked, SecretUnavailable, WlctlError
 from wlctl.flows import deciding, leasing, packages, secrets
 from wlctl.flows.deciding import Order
 from wlctl.flows.dispatch import Dispatched, dispatch
@@ -24,10 +25,9 @@ from wlctl.lifecycle import replacing as judging
 from wlctl.lifecycle.backoff import backoff_ms
 from wlctl.lifecycle.machine import LIVE
 from wlctl.lifecycle.replacing import Backoff, Copy, Go, Held, LeaseWait
-from wlctl.model.actions import Secrets
 from wlctl.model.alert import AlertKind
 from wlctl.model.event import Json
-from wlctl.model.ids import InstanceId, NodeName
+from wlctl.model.ids import InstanceId, NodeName, PackageId
 from wlctl.model.instance import CLOSED, Desired, Instance, State
 from wlctl.model.placement import Candidate, Decision
 from wlctl.model.workload import Kind
@@ -71,6 +71,16 @@ class Replaced:
 
 
 @dataclass(frozen=True, slots=True)
+class Begun:
+    """What was committed for one lost copy, before anything is sent."""
+
+    instance: Instance
+    intent: Intent
+    rest: tuple[Candidate, ...]
+    turn: Turn
+
+
+@dataclass(frozen=True, slots=True)
 class _Package:
     """The package of a lost copy as it is now: admitted, or why not."""
 
@@ -79,31 +89,59 @@ class _Package:
     fault: str = ""
 
 
-def replace_lost(rt: Runtime, instance: Instance) -> Replaced:
-    """Place the order of a lost copy anew, if it may be and some node will have it."""
-    package = _package(rt, instance)
-    copy = _copy(rt, instance, package)
-    answer = judging.decide(copy, rt.now_ms())
-    match answer:
-        case Held():
-            is_news = _keep(rt, instance, Trouble(AlertKind.MOVE_BLOCKED, answer.why))
-            return Replaced(instance, Came.HELD, answer.why, is_news=is_news)
-        case LeaseWait():
-            why = "it may still run by its lease, until that has run out for certain"
-            waits = Trouble(AlertKind.LEASE_WAITING, why, until_ms=answer.until_ms)
-            is_news = _keep(rt, instance, waits)
-            return Replaced(instance, Came.WAITS, why, is_news=is_news)
-        case Backoff():
-            return Replaced(instance, Came.WAITS, is_news=False)
-        case Go():
-            assert package.admitted is not None, "a copy without its package is held"
-            return _try(rt, instance, package.admitted)
+class Replacing:
+    """Places lost copies anew, one after the other; each package is verified once.
+
+    Args:
+        held: Keeps the turn of each new copy until it is closed.
+    """
+
+    def __init__(self, rt: Runtime, held: ExitStack) -> None:
+        self._rt = rt
+        self._held = held
+        self._packages: dict[PackageId, _Package] = {}
+
+    def begin(self, instance: Instance) -> Begun | Replaced:
+        """Decide where a lost copy goes, if it may be moved, and write that down."""
+        rt, package = self._rt, self._package(instance.package_id)
+        answer = judging.decide(_copy(rt, instance, package), rt.now_ms())
+        match answer:
+            case Held():
+                is_news = _keep(rt, instance, Trouble(AlertKind.MOVE_BLOCKED, answer.why))
+                return Replaced(instance, Came.HELD, answer.why, is_news=is_news)
+            case LeaseWait():
+                why = "it may still run by its lease, until that has run out for certain"
+                waits = Trouble(AlertKind.LEASE_WAITING, why, until_ms=answer.until_ms)
+                is_news = _keep(rt, instance, waits)
+                return Replaced(instance, Came.WAITS, why, is_news=is_news)
+            case Backoff():
+                return Replaced(instance, Came.WAITS, is_news=False)
+            case Go():
+                assert package.admitted is not None, "a copy without its package is held"
+                turn = self._held.enter_context(operations.turn(rt.ledger, rt.new_instance_id()))
+                return _begin(rt, instance, package.admitted, turn)
+
+    def _package(self, package_id: PackageId) -> _Package:
+        if package_id not in self._packages:
+            self._packages[package_id] = _package(self._rt, package_id)
+        return self._packages[package_id]
 
 
-def _package(rt: Runtime, instance: Instance) -> _Package:
-    """Verify the very package that the copy was made from, by the signers of now."""
+def carry_out(rt: Runtime, begun: Begun) -> Replaced:
+    """Send what was written down; `take_places` is next."""
     try:
-        return _Package(packages.admit_stored(rt, instance.package_id))
+        done = dispatch(rt, begun.intent, begun.rest, begun.turn, go_on=lambda: True)
+    except (Busy, Overtaken):
+        return Replaced(begun.instance, Came.OVERTAKEN)
+    except WlctlError as failure:
+        return _again(rt, begun.instance, Came.FAILED, failure.message)
+    return _judge(rt, begun.instance, done)
+
+
+def _package(rt: Runtime, package_id: PackageId) -> _Package:
+    """Verify the very package that copies were made from, by the signers of now."""
+    try:
+        return _Package(packages.admit_stored(rt, package_id))
     except (GateDenied, Revoked) as failure:
         return _Package(is_revoked=True, fault=failure.message)
     except WlctlError as failure:
@@ -152,25 +190,6 @@ def _keep(rt: Runtime, instance: Instance, trouble: Trouble) -> bool:
     return True
 
 
-def _try(rt: Runtime, instance: Instance, admitted: Admitted) -> Replaced:
-    with rt.ledger.read() as tx:
-        order = order_again(tx, instance)
-    try:
-        values = secrets.resolve(rt, admitted.spec.secrets, dict(order.secrets))
-    except SecretUnavailable as failure:
-        return _again(rt, instance, Came.FAILED, failure.message)
-    with operations.turn(rt.ledger, rt.new_instance_id()) as turn:
-        begun = _begin(rt, instance, order, admitted, turn=turn, values=values)
-        if isinstance(begun, Replaced):
-            return begun
-        intent, rest = begun
-        try:
-            done = dispatch(rt, intent, rest, turn, go_on=lambda: True)
-        except WlctlError as failure:
-            return _again(rt, instance, Came.FAILED, failure.message)
-    return _judge(rt, instance, done)
-
-
 def order_again(tx: ReadTx, instance: Instance) -> Order:
     """Read the order of a copy, to be carried out once more somewhere else."""
     kept = instances.options_of(tx, instance.id)
@@ -184,16 +203,14 @@ def order_again(tx: ReadTx, instance: Instance) -> Order:
     )
 
 
-def _begin(
-    rt: Runtime,
-    instance: Instance,
-    order: Order,
-    admitted: Admitted,
-    *,
-    turn: Turn,
-    values: Secrets,
-) -> tuple[Intent, tuple[Candidate, ...]] | Replaced:
+def _begin(rt: Runtime, instance: Instance, admitted: Admitted, turn: Turn) -> Begun | Replaced:
     """Decide, and write down what is about to be done; the decision is kept where it says more."""
+    with rt.ledger.read() as tx:
+        order = order_again(tx, instance)
+    try:
+        values = secrets.resolve(rt, admitted.spec.secrets, dict(order.secrets))
+    except SecretUnavailable as failure:
+        return _again(rt, instance, Came.FAILED, failure.message)
     with rt.ledger.write(rt.now_ms(), rt.author) as tx:
         now = instances.get(tx, instance.id)
         others = instances.others_of_order(tx, instance.id)
@@ -227,7 +244,8 @@ def _begin(
             secrets=values,
         )
         placement = decision.placements[0]
-        return intend(rt, tx, wanted, placement.chosen, turn), placement.dispatch[1:]
+        intent = intend(rt, tx, wanted, placement.chosen, turn)
+        return Begun(now, intent, placement.dispatch[1:], turn)
 
 
 def _no_node(decision: Decision) -> str:
@@ -262,10 +280,7 @@ def _judge(rt: Runtime, instance: Instance, done: Dispatched) -> Replaced:
         tried = ", ".join(f"{one.node}: {one.code}" for one in done.attempts)
         detail = done.failure.message if done.failure is not None else f"no node took it ({tried})"
         return _again(rt, instance, Came.FAILED, detail)
-    take_places(rt)
-    with rt.ledger.read() as tx:
-        old = instances.get(tx, instance.id)
-    return Replaced(old, Came.PLACED, node=done.instance.node)
+    return Replaced(instance, Came.PLACED, node=done.instance.node)
 
 
 def take_places(rt: Runtime) -> list[Instance]:
