@@ -10,7 +10,7 @@ _INSTANCE = ("state", "way", "tools", "process", "sheet", "fence", "spec", "end"
 _LAUNCH = (
     *_INSTANCE,
     *("signed", "revoked", "user", "health", "supervisor", "leases", "cgroups", "secrets"),
-    "launch",
+    *("names", "launch"),
 )
 
 _PARTS: dict[str, tuple[str, ...]] = {
@@ -20,9 +20,9 @@ _PARTS: dict[str, tuple[str, ...]] = {
     "fetch": ("state", "fetch"),
     "place": (*_LAUNCH, "release", "place"),
     "start": (*_LAUNCH, "start"),
-    "stop": (*_INSTANCE, "release", "stop"),
+    "stop": (*_INSTANCE, "names", "release", "stop"),
     "prove": (*_INSTANCE, "prove"),
-    "settle": (*_INSTANCE, "release", "settle"),
+    "settle": (*_INSTANCE, "names", "release", "settle"),
     "status": ("state", "way", "process", "fence", "revoked", "supervisor", "status"),
     "supervise": ("state", "way", "tools", "process", "supervisor", "supervise"),
     "logs": ("state", "fence", "logs"),

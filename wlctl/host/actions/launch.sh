@@ -196,7 +196,7 @@ prepare_generation() { # everything that must be there, and synced, before anyth
 	{
 		made_dir "$run/$short" && mkdir -p "$G/tmp" "$run_dir" "$data_dir" &&
 			{ [ "$uid" = - ] || chown "$uid:$gid" "$G/tmp" "$run_dir" "$data_dir"; } &&
-			ln -sfn "g$gen" "$run/$short/current" && mkfifo -m 600 "$G/fifo"
+			ln -sfn "g$gen" "$run/$short/current" && name_run && mkfifo -m 600 "$G/fifo"
 	} 2>/dev/null 7>&- &&
 		made_here "$G/exit" "$blank_exit" && made_here "$G/out" '' &&
 		made_here "$G/init.sh" "$INIT" &&

@@ -16,6 +16,7 @@ release_instance() { # under the lock; its uid stays taken while data of it is k
 	[ -e "$kept" ] || release_lines "$S/uids"
 	if load_spec; then
 		run_base
+		unname_run
 		rm -rf "${run:?}/${short:?}" 2>/dev/null 7>&-
 	fi
 	# where it was last launched, and where the node would launch it now

@@ -38,7 +38,7 @@ load_spec() { # -> name, node, placed, sheet, short, o_*: 0 whole, 1 there is no
 		esac
 	done
 	unset IFS
-	is_sha256 "$sheet" && is_id "$short" && [ "${#short}" = 8 ] || return 2
+	is_sha256 "$sheet" && is_id "$short" && is_id "$name" && [ "${#short}" = 8 ] || return 2
 }
 run_base() { # -> run: short, because a socket's path has room for 107 bytes
 	if [ "$me" = 0 ]; then
