@@ -74,6 +74,13 @@ def test_a_line_is_due_where_clocks_are_changed(cron: str, after: str, fold: int
     assert due_after(cron, after, BERLIN, fold=fold) == due
 
 
+def test_a_day_that_does_not_exist_is_due_on_the_one_that_came_instead() -> None:
+    """Samoa left out 30 December 2011."""
+    found = due_after("0 5 30 12 *", "2011-12-31 02:00", "Pacific/Apia")
+
+    assert found == "2011-12-31 05:00+14:00"
+
+
 FIELDS = st.tuples(
     st.sampled_from(["*", "0", "30", "*/15", "5,50", "10-20"]),
     st.sampled_from(["*", "0", "2", "*/6", "1-3", "2,23"]),

@@ -83,18 +83,22 @@ def run_due(rt: Runtime, answered: Collection[NodeName], *, dry_run: bool = Fals
 
 
 def _jobs(tx: ReadTx) -> list[_Job]:
-    kept = schedules.ls(tx)
+    scheduled = [
+        one
+        for one in instances.current(tx)
+        if one.kind is Kind.INTERVAL and one.desired is Desired.RUNNING
+    ]
+    if not scheduled:
+        return []
+    kept, runs = schedules.ls(tx), generations.newest(tx)
     known: dict[PackageId, Schedule] = {}
     found = []
-    for one in instances.current(tx):
-        if one.kind is not Kind.INTERVAL or one.desired is not Desired.RUNNING:
-            continue
+    for one in scheduled:
         if one.package_id not in known:
             stated = manifest.read(packages.get(tx, one.package_id).manifest.encode())
             assert stated.workload.schedule is not None, "a checked interval job has one"
             known[one.package_id] = stated.workload.schedule
-        runs = generations.of_instance(tx, one.id)
-        begun_at_ms = runs[-1].intended_at_ms if runs else None
+        begun_at_ms = runs[one.id].intended_at_ms if one.id in runs else None
         is_open = recover.is_open(tx, one)
         found.append(_Job(one, known[one.package_id], kept.get(one.id), begun_at_ms, is_open))
     return found
