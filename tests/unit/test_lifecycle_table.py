@@ -104,6 +104,21 @@ ROWS = [
     pytest.param(
         {"listing": Listing.MISSING, "state": State.UNLOADED}, Act.NOTHING, id="what is gone"
     ),
+    pytest.param(
+        {"listing": Listing.MISSING, "state": State.RESCHEDULED},
+        Act.PROVE_MISSING,
+        id="a copy that was replaced, until it is proven gone",
+    ),
+    pytest.param(
+        {"listing": Listing.MISSING, "state": State.LOST, "is_gone": True},
+        Act.REPLACE,
+        id="what the node lost, and is proven gone",
+    ),
+    pytest.param(
+        {"listing": Listing.MISSING, "state": State.LOST, "is_gone": True, "desired": GONE},
+        Act.PROVE_MISSING,
+        id="and is not wanted any more",
+    ),
     pytest.param({"listing": None}, Act.NOTHING, id="an answer of another machine lists nothing"),
 ]
 
@@ -122,6 +137,7 @@ CASES = st.builds(
     st.booleans(),
     st.booleans(),
     st.booleans(),
+    st.booleans(),
 )
 
 
@@ -133,8 +149,11 @@ def test_nothing_is_started_that_is_not_wanted_and_nothing_ended_that_is(case: C
     assert not (starts and case.desired is not Desired.RUNNING)
     if act is Act.STOP:
         assert case.desired is not Desired.RUNNING
-    if act in (Act.LOSE, Act.REPLACE):
+    if act is Act.LOSE:
         assert case.node is Liveness.DEAD
+    elif act is Act.REPLACE:
+        forgotten = case.listing is Listing.MISSING and case.is_gone
+        assert case.node is Liveness.DEAD or forgotten
     elif act is not Act.NOTHING:
         assert case.node is Liveness.ALIVE
         assert case.listing is not None

@@ -29,10 +29,6 @@ class Block(StrEnum):
     """Its data is on its node."""
 
 
-SOFT = frozenset({Block.NOT_MIGRATABLE, Block.PINNED, Block.ATTACHED, Block.KEEPS_DATA})
-"""These stop moves only; the copy is started where it was, when its node is back."""
-
-
 @dataclass(frozen=True, slots=True)
 class Copy:
     """What is known of a lost copy.
