@@ -1,11 +1,19 @@
 """Leases: armed by every start, renewed by every pass, and never too short to be renewed."""
 
+import itertools
+from dataclasses import dataclass, field
+
 import pytest
 
 from tests.flows.setting import Setting
-from wlctl.errors import NameTaken, UsageError
-from wlctl.flows.reconcile import reconcile
+from wlctl.errors import Indeterminate, NameTaken, UsageError
+from wlctl.flows.reconcile import Pass, reconcile
 from wlctl.flows.starting import restart_one
+from wlctl.ledger import instances, leases
+from wlctl.lifecycle.lease import KILL_BOUND_MS, bound_ms
+from wlctl.model.alert import AlertKind
+from wlctl.model.ids import NodeName
+from wlctl.model.instance import Instance, State
 
 MINUTE_MS = 60_000
 
@@ -81,7 +89,141 @@ def test_a_lease_shorter_than_three_passes_is_refused(setting: Setting, lease_ms
     assert setting.events("workload.place") == []
 
 
+def test_how_often_passes_run_counts_once_ten_of_them_have(setting: Setting) -> None:
+    setting.add_node("elm")
+    setting.clock = itertools.count(next(setting.clock), 10)
+    for _ in range(11):
+        pass_over(setting)
+        for _ in range(20_000 // 10):
+            next(setting.clock)
+
+    assert setting.place(lease_ms=MINUTE_MS + 5_000).copies[0].is_placed
+    with pytest.raises(UsageError, match="between two passes"):
+        setting.place(name="other", lease_ms=MINUTE_MS - 1)
+
+
 def test_a_lease_of_just_three_passes_is_one(setting: Setting) -> None:
     setting.add_node("elm")
 
     assert setting.place(lease_ms=3 * MINUTE_MS).copies[0].is_placed
+
+
+@dataclass
+class Apart:
+    """A node with a leased copy, whose uptime goes on by the controller's clock, and two others.
+
+    Attributes:
+        began_ms: When its boot began, by that clock.
+    """
+
+    setting: Setting
+    began_ms: int
+    placed_at_ms: list[int] = field(default_factory=list)
+
+    def go_over(self, *, after_s: int = 40) -> Pass:
+        for _ in range(after_s - 1):
+            next(self.setting.clock)
+        now_ms = next(self.setting.clock)
+        self.setting.world.nodes["elm"].uptime_ms = now_ms - self.began_ms
+        with self.setting.runtime() as rt:
+            return reconcile(rt)
+
+    def copies(self) -> list[Instance]:
+        with self.setting.runtime() as rt, rt.ledger.read() as tx:
+            found = [*instances.rescheduled(tx), *instances.current(tx)]
+        return sorted(found, key=lambda one: one.created_at_ms)
+
+
+@pytest.fixture
+def apart(setting: Setting) -> Apart:
+    for name in ("elm", "oak", "yew"):
+        setting.add_node(name)
+    setting.place(lease_ms=5 * MINUTE_MS, prefer=(NodeName("elm"),))
+    made = Apart(setting, next(setting.clock) - 1_000_000)
+    made.go_over()
+
+    def watch(step: str, moment: str) -> None:
+        if (step, moment) == ("place", "before"):
+            made.placed_at_ms.append(next(setting.clock))
+
+    setting.world.hook = watch
+    return made
+
+
+def gone_at_ms(apart: Apart) -> int:
+    """Say by the controller's clock when the node ends its copy at the very latest."""
+    (until_ms,) = apart.setting.world.nodes["elm"].leases.values()
+    return apart.began_ms + until_ms + KILL_BOUND_MS
+
+
+def test_a_leased_copy_is_placed_anew_only_when_the_old_one_is_gone_for_certain(
+    apart: Apart,
+) -> None:
+    apart.setting.world.nodes["elm"].up = False
+
+    found = [apart.go_over() for _ in range(12)]
+
+    old, new = apart.copies()
+    assert (old.state, new.state) == (State.RESCHEDULED, State.RUNNING)
+    assert apart.placed_at_ms[0] > gone_at_ms(apart)
+    raised = [kept.alert.kind for one in found for kept in one.raised]
+    assert sorted(raised) == [AlertKind.LEASE_WAITING, AlertKind.NODE_DEAD]
+    closed = [kept.alert.kind for one in found for kept in one.closed]
+    assert closed == [AlertKind.LEASE_WAITING]
+
+
+def test_a_renewal_whose_answer_was_lost_counts_as_one_that_came(apart: Apart) -> None:
+    node = apart.setting.world.nodes["elm"]
+    watch = apart.setting.world.hook
+
+    def lose(step: str, moment: str) -> None:
+        watch(step, moment)
+        if (step, moment) == ("lease", "after"):
+            node.up = False
+            raise Indeterminate("no whole answer came")
+
+    apart.setting.world.hook = lose
+    apart.go_over()
+    assert not node.up
+
+    for _ in range(14):
+        apart.go_over()
+
+    assert apart.copies()[-1].state is State.RUNNING
+    assert apart.placed_at_ms[0] > gone_at_ms(apart)
+
+
+def test_when_this_machine_was_started_anew_the_lease_is_counted_anew(apart: Apart) -> None:
+    apart.setting.world.nodes["elm"].up = False
+    for _ in range(4):
+        apart.go_over()
+    apart.setting.world.controller_boot_id = "d" * 32
+    restarted_ms = next(apart.setting.clock)
+
+    for _ in range(12):
+        apart.go_over()
+
+    assert apart.copies()[-1].state is State.RUNNING
+    assert apart.placed_at_ms[0] > restarted_ms + bound_ms(5 * MINUTE_MS)
+
+
+def test_a_lease_is_kept_before_it_is_sent(setting: Setting) -> None:
+    setting.add_node("elm")
+    kept = []
+
+    def look(step: str, moment: str) -> None:
+        if (step, moment) in (("place", "before"), ("start", "before")):
+            with setting.runtime() as rt, rt.ledger.read() as tx:
+                (one,) = instances.current(tx)
+                kept.append(leases.find(tx, one.id))
+
+    setting.world.hook = look
+    setting.place(lease_ms=5 * MINUTE_MS)
+    with setting.runtime() as rt:
+        restart_one(rt, setting.instance("web"))
+
+    first, second = kept
+    assert first is not None
+    assert second is not None
+    assert first.ttl_ms == second.ttl_ms == 5 * MINUTE_MS
+    assert second.read_at.ms > first.read_at.ms

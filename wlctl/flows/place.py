@@ -19,10 +19,11 @@ from wlctl.flows.intents import Intent, Wanted, claim_of, intend
 from wlctl.flows.packages import Admitted
 from wlctl.flows.plan import Plan
 from wlctl.flows.runtime import Runtime
-from wlctl.ledger import attempts, chain, instances, keys, operations
+from wlctl.ledger import attempts, chain, instances, keys, operations, passes
 from wlctl.ledger.attempts import Attempt
 from wlctl.ledger.operations import Turn
 from wlctl.ledger.store import ReadTx, WriteTx
+from wlctl.lifecycle import pace
 from wlctl.model.actions import Launched, Secrets
 from wlctl.model.event import Json
 from wlctl.model.ids import DecisionId, InstanceId, is_checked_id
@@ -181,11 +182,16 @@ def _check_lease(rt: Runtime, order: Order, admitted: Admitted) -> None:
         UsageError: It is shorter than three passes of `reconcile`.
     """
     lease_ms = order.lease_ms or admitted.workload.lifecycle.lease_ms
-    least_ms = round(3000 * rt.settings.reconcile_interval_s)
-    if lease_ms is not None and lease_ms < least_ms:
+    if lease_ms is None:
+        return
+    with rt.ledger.read() as tx:
+        known = passes.newest(tx)
+    setting_ms = round(1000 * rt.settings.reconcile_interval_s)
+    least_ms = 3 * pace.usual_gap_ms(known, setting_ms)
+    if lease_ms < least_ms:
         raise UsageError(
             f"a lease of {lease_ms / 1000:g} s would run out between two passes of reconcile",
-            hint=f"at least three of them: {least_ms / 1000:g} s (reconcile_interval_s)",
+            hint=f"at least three of them: {least_ms / 1000:g} s, as they run by now",
         )
 
 
