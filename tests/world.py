@@ -533,6 +533,11 @@ class FakeSession:
         self.node.number[instance] = number
         node = self.node
         node.wanted[instance] = "stopped"
+        answer = self._renew_lease(request)
+        self.hook("lease", "after")
+        return answer
+
+    def _renew_lease(self, request: LeaseRequest) -> int | Refused:
         if instance not in node.unkillable:
             node.alive.pop(instance, None)
         made = {number for iid, number in node.runs if iid == instance}
