@@ -11,7 +11,7 @@ from wlctl.flows import packages
 from wlctl.flows.reconcile import reconcile
 from wlctl.flows.scheduled import Ran, run_due
 from wlctl.flows.signing import KeyChoice
-from wlctl.flows.starting import start
+from wlctl.flows.starting import restart_one, start
 from wlctl.ledger import schedules
 from wlctl.ledger.verify import Verified
 from wlctl.model.alert import AlertKind
@@ -206,6 +206,24 @@ def test_a_start_that_is_denied_is_said_until_one_succeeds(hourly: Setting) -> N
     pass_ms(hourly, HOUR_MS)
     assert run(hourly).alerts == ()
     assert generation(hourly) == 2
+
+
+def test_what_is_wrong_with_a_job_is_over_when_somebody_has_started_it(hourly: Setting) -> None:
+    end(hourly)
+    policed.apply(hourly, policed.OWNER)
+    pass_ms(hourly, HOUR_MS)
+    assert len(run(hourly).alerts) == 1
+    policed.apply(hourly, policed.OWNER + policed.WORK)
+    with hourly.runtime() as rt:
+        start(rt, "job")
+
+    assert run(hourly) == Ran()
+
+    pass_ms(hourly, HOUR_MS)
+    assert [one.kind for one in run(hourly).alerts] == [AlertKind.JOB_SKIPPED]
+    with hourly.runtime() as rt:
+        restart_one(rt, hourly.instance("job"))
+    assert run(hourly) == Ran()
 
 
 def test_a_dry_run_says_what_is_due_and_does_nothing(hourly: Setting) -> None:

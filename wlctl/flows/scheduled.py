@@ -129,7 +129,7 @@ def _see_to(rt: Runtime, job: _Job, *, dry_run: bool) -> Done | None:
         return _skip(rt, job, kept)
     later = next_due(job.schedule, due, now_ms)
     fresh = replace(kept, due_at_ms=later.at_ms, kept_at_ms=later.kept_at_ms)
-    if now is Turn.BEGUN:
+    if job.begun_at_ms > kept.kept_at_ms:  # somebody has started it since
         fresh = replace(fresh, skipped_at_ms=None, failure="")
     elif not is_running:
         fresh = replace(fresh, skipped_at_ms=None)
