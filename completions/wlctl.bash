@@ -13,10 +13,10 @@ _wlctl() {
         case $word in
             --) return ;;
             -*) case "$at $word" in
-                *\ --action|*\ --address|*\ --after|*\ --against|*\ --agent|*\ --as|*\ --avoid|*\ --capability|*\ --containment|*\ --count|*\ --db|*\ --env|*\ --env-file|*\ --file|*\ --for|*\ --generation|*\ --grace|*\ --host-key|*\ --instance|*\ --keep|*\ --key|*\ --kind|*\ --known-hosts|*\ --label|*\ --lease|*\ --max-reschedules|*\ --message|*\ --name|*\ --node|*\ --output|*\ --pin|*\ --plan|*\ --plan-out|*\ --policy|*\ --port|*\ --prefer|*\ --principal|*\ --project|*\ --projects|*\ --reason|*\ --remove-capability|*\ --remove-label|*\ --secret|*\ --sign|*\ --signature|*\ --signer|*\ --since|*\ --snapshot|*\ --tail|*\ --tier|*\ --timeout|*\ --until|*\ --wait|*\ --watch|*\ --where|*\ --why|*\ --workload|*\ -l|*\ -m|*\ -o|/node/add\ -f) skip=value ;;
+                *\ --action|*\ --address|*\ --after|*\ --against|*\ --agent|*\ --as|*\ --avoid|*\ --capability|*\ --containment|*\ --count|*\ --db|*\ --env|*\ --env-file|*\ --file|*\ --for|*\ --generation|*\ --grace|*\ --host-key|*\ --instance|*\ --key|*\ --kind|*\ --known-hosts|*\ --label|*\ --lease|*\ --max-reschedules|*\ --message|*\ --name|*\ --node|*\ --output|*\ --pin|*\ --plan|*\ --plan-out|*\ --policy|*\ --port|*\ --prefer|*\ --principal|*\ --project|*\ --projects|*\ --reason|*\ --remove-capability|*\ --remove-label|*\ --secret|*\ --sign|*\ --signature|*\ --signer|*\ --since|*\ --snapshot|*\ --tail|*\ --tier|*\ --timeout|*\ --until|*\ --wait|*\ --watch|*\ --where|*\ --why|*\ --workload|*\ -l|*\ -m|*\ -o|/node/add\ -f) skip=value ;;
             esac ;;
             *) case "$at/$word" in
-                /init|/signer|/signer/add|/signer/ls|/signer/rm|/signer/import|/signer/export|/policy|/policy/show|/policy/check|/policy/apply|/policy/test|/approve|/approvals|/revoke|/unrevoke|/revocations|/package|/package/init|/package/build|/package/sign|/package/verify|/package/show|/package/ls|/package/fetch|/package/gc|/doctor|/node|/node/add|/node/ls|/node/show|/node/probe|/node/measure|/node/set|/node/cordon|/node/uncordon|/node/rekey|/node/enforce|/node/attest-dead|/node/rm|/place|/decisions|/explain|/ps|/status|/history|/prove|/wait|/logs|/start|/restart|/stop|/unload|/reconcile|/alerts|/alerts/ls|/alerts/ack|/audit|/audit/log|/audit/verify|/audit/checkpoint|/audit/export|/ledger|/ledger/check|/ledger/backup|/ledger/restore|/ledger/migrate|/ledger/snapshot|/config|/config/show|/help|/completion) at=$at/$word ;;
+                /init|/signer|/signer/add|/signer/ls|/signer/rm|/signer/import|/signer/export|/policy|/policy/show|/policy/check|/policy/apply|/policy/test|/approve|/approvals|/revoke|/unrevoke|/revocations|/package|/package/init|/package/build|/package/sign|/package/verify|/package/show|/package/ls|/package/fetch|/package/gc|/doctor|/node|/node/add|/node/ls|/node/show|/node/probe|/node/measure|/node/set|/node/cordon|/node/uncordon|/node/rekey|/node/enforce|/node/attest-dead|/node/rm|/place|/decisions|/explain|/ps|/status|/history|/prove|/wait|/logs|/start|/restart|/stop|/unload|/reconcile|/alerts|/alerts/ls|/alerts/ack|/audit|/audit/log|/audit/verify|/audit/checkpoint|/audit/export|/ledger|/ledger/check|/ledger/backup|/ledger/migrate|/ledger/snapshot|/config|/config/show|/help|/completion) at=$at/$word ;;
             esac ;;
         esac
     done
@@ -102,25 +102,25 @@ _wlctl() {
             /node) commands='add ls show probe measure set cordon uncordon rekey enforce attest-dead rm' choices='' files=''
                 options='-h --help --db -o --output -m --message --yes --no-color --debug' ;;
             /node/add) commands='' choices='' files=''
-                options='--port --host-key --known-hosts --tier --sudo -f --file -h --help --db -o --output -m --message --yes --no-color --debug' ;;
+                options='--port --host-key --known-hosts --tier --sudo --ask-pass -f --file -h --help --db -o --output -m --message --yes --no-color --debug' ;;
             /node/ls) commands='' choices='' files=''
                 options='-h --help --db -o --output -m --message --yes --no-color --debug' ;;
             /node/show) commands='' choices='' files=''
                 options='-h --help --db -o --output -m --message --yes --no-color --debug' ;;
             /node/probe) commands='' choices='' files=''
-                options='--all -h --help --db -o --output -m --message --yes --no-color --debug' ;;
+                options='--all --ask-pass -h --help --db -o --output -m --message --yes --no-color --debug' ;;
             /node/measure) commands='' choices='' files=''
                 options='-h --help --db -o --output -m --message --yes --no-color --debug' ;;
             /node/set) commands='' choices='' files=''
-                options='--tier --capability --label --remove-capability --remove-label --containment --address --port --sudo --no-sudo -h --help --db -o --output -m --message --yes --no-color --debug' ;;
+                options='--tier --capability --label --remove-capability --remove-label --containment --address --port --sudo --no-sudo --ask-pass -h --help --db -o --output -m --message --yes --no-color --debug' ;;
             /node/cordon) commands='' choices='' files=''
                 options='--for -h --help --db -o --output -m --message --yes --no-color --debug' ;;
             /node/uncordon) commands='' choices='' files=''
                 options='-h --help --db -o --output -m --message --yes --no-color --debug' ;;
             /node/rekey) commands='' choices='' files=''
-                options='--host-key --tier -h --help --db -o --output -m --message --yes --no-color --debug' ;;
+                options='--host-key --tier --ask-pass -h --help --db -o --output -m --message --yes --no-color --debug' ;;
             /node/enforce) commands='' choices='' files=''
-                options='--as --projects --leave-key --remove -h --help --db -o --output -m --message --yes --no-color --debug' ;;
+                options='--as --projects --leave-key --remove --ask-pass -h --help --db -o --output -m --message --yes --no-color --debug' ;;
             /node/attest-dead) commands='' choices='' files=''
                 options='--replaced -h --help --db -o --output -m --message --yes --no-color --debug' ;;
             /node/rm) commands='' choices='' files=''
@@ -169,14 +169,12 @@ _wlctl() {
                 options='-h --help --db -o --output -m --message --yes --no-color --debug' ;;
             /audit/export) commands='' choices='' files=''
                 options='--after -h --help --db -o --output -m --message --yes --no-color --debug' ;;
-            /ledger) commands='check backup restore migrate snapshot' choices='' files=''
+            /ledger) commands='check backup migrate snapshot' choices='' files=''
                 options='-h --help --db -o --output -m --message --yes --no-color --debug' ;;
             /ledger/check) commands='' choices='' files=''
                 options='-h --help --db -o --output -m --message --yes --no-color --debug' ;;
             /ledger/backup) commands='' choices='' files=yes
-                options='--keep -h --help --db -o --output -m --message --yes --no-color --debug' ;;
-            /ledger/restore) commands='' choices='' files=yes
-                options='--replace -h --help --db -o --output -m --message --yes --no-color --debug' ;;
+                options='-h --help --db -o --output -m --message --yes --no-color --debug' ;;
             /ledger/migrate) commands='' choices='' files=''
                 options='-h --help --db -o --output -m --message --yes --no-color --debug' ;;
             /ledger/snapshot) commands='' choices='' files=''

@@ -13,12 +13,12 @@ function __wlctl_at -d 'Succeed where exactly these commands were typed'
                 return 1
             case '-*'
                 switch "$at $word"
-                    case '* --action' '* --address' '* --after' '* --against' '* --agent' '* --as' '* --avoid' '* --capability' '* --containment' '* --count' '* --db' '* --env' '* --env-file' '* --file' '* --for' '* --generation' '* --grace' '* --host-key' '* --instance' '* --keep' '* --key' '* --kind' '* --known-hosts' '* --label' '* --lease' '* --max-reschedules' '* --message' '* --name' '* --node' '* --output' '* --pin' '* --plan' '* --plan-out' '* --policy' '* --port' '* --prefer' '* --principal' '* --project' '* --projects' '* --reason' '* --remove-capability' '* --remove-label' '* --secret' '* --sign' '* --signature' '* --signer' '* --since' '* --snapshot' '* --tail' '* --tier' '* --timeout' '* --until' '* --wait' '* --watch' '* --where' '* --why' '* --workload' '* -l' '* -m' '* -o' '/node/add -f'
+                    case '* --action' '* --address' '* --after' '* --against' '* --agent' '* --as' '* --avoid' '* --capability' '* --containment' '* --count' '* --db' '* --env' '* --env-file' '* --file' '* --for' '* --generation' '* --grace' '* --host-key' '* --instance' '* --key' '* --kind' '* --known-hosts' '* --label' '* --lease' '* --max-reschedules' '* --message' '* --name' '* --node' '* --output' '* --pin' '* --plan' '* --plan-out' '* --policy' '* --port' '* --prefer' '* --principal' '* --project' '* --projects' '* --reason' '* --remove-capability' '* --remove-label' '* --secret' '* --sign' '* --signature' '* --signer' '* --since' '* --snapshot' '* --tail' '* --tier' '* --timeout' '* --until' '* --wait' '* --watch' '* --where' '* --why' '* --workload' '* -l' '* -m' '* -o' '/node/add -f'
                         set skip value
                 end
             case '*'
                 switch "$at/$word"
-                    case /init /signer /signer/add /signer/ls /signer/rm /signer/import /signer/export /policy /policy/show /policy/check /policy/apply /policy/test /approve /approvals /revoke /unrevoke /revocations /package /package/init /package/build /package/sign /package/verify /package/show /package/ls /package/fetch /package/gc /doctor /node /node/add /node/ls /node/show /node/probe /node/measure /node/set /node/cordon /node/uncordon /node/rekey /node/enforce /node/attest-dead /node/rm /place /decisions /explain /ps /status /history /prove /wait /logs /start /restart /stop /unload /reconcile /alerts /alerts/ls /alerts/ack /audit /audit/log /audit/verify /audit/checkpoint /audit/export /ledger /ledger/check /ledger/backup /ledger/restore /ledger/migrate /ledger/snapshot /config /config/show /help /completion
+                    case /init /signer /signer/add /signer/ls /signer/rm /signer/import /signer/export /policy /policy/show /policy/check /policy/apply /policy/test /approve /approvals /revoke /unrevoke /revocations /package /package/init /package/build /package/sign /package/verify /package/show /package/ls /package/fetch /package/gc /doctor /node /node/add /node/ls /node/show /node/probe /node/measure /node/set /node/cordon /node/uncordon /node/rekey /node/enforce /node/attest-dead /node/rm /place /decisions /explain /ps /status /history /prove /wait /logs /start /restart /stop /unload /reconcile /alerts /alerts/ls /alerts/ack /audit /audit/log /audit/verify /audit/checkpoint /audit/export /ledger /ledger/check /ledger/backup /ledger/migrate /ledger/snapshot /config /config/show /help /completion
                         set at "$at/$word"
                 end
         end
@@ -54,7 +54,7 @@ complete -c wlctl -n "__wlctl_at ''" -a unload -d 'Stop copies as `stop` does, a
 complete -c wlctl -n "__wlctl_at ''" -a reconcile -d 'Look at every node once, finish what was interrupted, and carry out what was asked for.'
 complete -c wlctl -n "__wlctl_at ''" -a alerts -d 'What is wrong and waits for somebody.'
 complete -c wlctl -n "__wlctl_at ''" -a audit -d 'The chain: what happened, in order, and whether the record of it is whole.'
-complete -c wlctl -n "__wlctl_at ''" -a ledger -d 'The ledger itself: checked, backed up, brought back, migrated.'
+complete -c wlctl -n "__wlctl_at ''" -a ledger -d 'The ledger itself: checked, backed up, migrated.'
 complete -c wlctl -n "__wlctl_at ''" -a config -d 'Settings, and who set them.'
 complete -c wlctl -n "__wlctl_at ''" -a help -d 'Explain exit codes, error codes, states and the other words of the output.'
 complete -c wlctl -n "__wlctl_at ''" -a completion -d 'Print the completions for a shell.'
@@ -332,6 +332,7 @@ complete -c wlctl -n "__wlctl_at /node/add" -l host-key -x -d 'The fingerprint i
 complete -c wlctl -n "__wlctl_at /node/add" -l known-hosts -r -F -d 'A known_hosts file that has its key, instead of asking'
 complete -c wlctl -n "__wlctl_at /node/add" -l tier -x -d 'discovered, paired (runs signed work) or trusted'
 complete -c wlctl -n "__wlctl_at /node/add" -l sudo -d 'Run actions through `sudo -n`'
+complete -c wlctl -n "__wlctl_at /node/add" -l ask-pass -d 'Log in with a password that is typed here; it is kept nowhere'
 complete -c wlctl -n "__wlctl_at /node/add" -s f -l file -r -F -d 'Add what FILE lists instead, a line each: NAME [USER@]HOST [KEY=VALUE…]; keys are tier, port, sudo, host_key and label.K'
 complete -c wlctl -n "__wlctl_at /node/add" -s h -l help -d 'Show this text'
 complete -c wlctl -n "__wlctl_at /node/add" -l db -r -F -d 'The ledger'
@@ -355,6 +356,7 @@ complete -c wlctl -n "__wlctl_at /node/show" -l yes -d 'Answer every question wi
 complete -c wlctl -n "__wlctl_at /node/show" -l no-color -d 'No colour'
 complete -c wlctl -n "__wlctl_at /node/show" -l debug -d 'Show a traceback with an error'
 complete -c wlctl -n "__wlctl_at /node/probe" -l all -d 'Look at every node'
+complete -c wlctl -n "__wlctl_at /node/probe" -l ask-pass -d 'Log in with a password that is typed here; it is kept nowhere'
 complete -c wlctl -n "__wlctl_at /node/probe" -s h -l help -d 'Show this text'
 complete -c wlctl -n "__wlctl_at /node/probe" -l db -r -F -d 'The ledger'
 complete -c wlctl -n "__wlctl_at /node/probe" -s o -l output -x -a 'table wide json jsonl name' -d 'One of table, wide, json, jsonl, name'
@@ -378,6 +380,7 @@ complete -c wlctl -n "__wlctl_at /node/set" -l containment -x -d 'leader-only: s
 complete -c wlctl -n "__wlctl_at /node/set" -l address -x -d 'Reach it there from now on, if it answers there'
 complete -c wlctl -n "__wlctl_at /node/set" -l port -x -d 'Of its sshd there; 0 for what ssh would use'
 complete -c wlctl -n "__wlctl_at /node/set" -l sudo -l no-sudo -d 'Run actions there through `sudo -n`, or no longer'
+complete -c wlctl -n "__wlctl_at /node/set" -l ask-pass -d 'Log in with a password that is typed here; it is kept nowhere'
 complete -c wlctl -n "__wlctl_at /node/set" -s h -l help -d 'Show this text'
 complete -c wlctl -n "__wlctl_at /node/set" -l db -r -F -d 'The ledger'
 complete -c wlctl -n "__wlctl_at /node/set" -s o -l output -x -a 'table wide json jsonl name' -d 'One of table, wide, json, jsonl, name'
@@ -402,6 +405,7 @@ complete -c wlctl -n "__wlctl_at /node/uncordon" -l no-color -d 'No colour'
 complete -c wlctl -n "__wlctl_at /node/uncordon" -l debug -d 'Show a traceback with an error'
 complete -c wlctl -n "__wlctl_at /node/rekey" -l host-key -x -d 'The fingerprint it must show; asks otherwise'
 complete -c wlctl -n "__wlctl_at /node/rekey" -l tier -x -d 'discovered, paired (runs signed work) or trusted'
+complete -c wlctl -n "__wlctl_at /node/rekey" -l ask-pass -d 'Log in with a password that is typed here; it is kept nowhere'
 complete -c wlctl -n "__wlctl_at /node/rekey" -s h -l help -d 'Show this text'
 complete -c wlctl -n "__wlctl_at /node/rekey" -l db -r -F -d 'The ledger'
 complete -c wlctl -n "__wlctl_at /node/rekey" -s o -l output -x -a 'table wide json jsonl name' -d 'One of table, wide, json, jsonl, name'
@@ -413,6 +417,7 @@ complete -c wlctl -n "__wlctl_at /node/enforce" -l as -x -d 'An administrator\'s
 complete -c wlctl -n "__wlctl_at /node/enforce" -l projects -x -d 'Take work of these projects only; \'*\' takes all. Kept until changed'
 complete -c wlctl -n "__wlctl_at /node/enforce" -l leave-key -d 'Print the key\'s line, and leave authorized_keys alone'
 complete -c wlctl -n "__wlctl_at /node/enforce" -l remove -d 'Take all of it away again'
+complete -c wlctl -n "__wlctl_at /node/enforce" -l ask-pass -d 'Log in with a password that is typed here; it is kept nowhere'
 complete -c wlctl -n "__wlctl_at /node/enforce" -s h -l help -d 'Show this text'
 complete -c wlctl -n "__wlctl_at /node/enforce" -l db -r -F -d 'The ledger'
 complete -c wlctl -n "__wlctl_at /node/enforce" -s o -l output -x -a 'table wide json jsonl name' -d 'One of table, wide, json, jsonl, name'
@@ -703,7 +708,6 @@ complete -c wlctl -n "__wlctl_at /audit/export" -l no-color -d 'No colour'
 complete -c wlctl -n "__wlctl_at /audit/export" -l debug -d 'Show a traceback with an error'
 complete -c wlctl -n "__wlctl_at /ledger" -a check -d 'Check the ledger below its chain: file, pages, references, tables.'
 complete -c wlctl -n "__wlctl_at /ledger" -a backup -d 'Copy the ledger as it is at one moment, while others go on writing, and print where.'
-complete -c wlctl -n "__wlctl_at /ledger" -a restore -d 'Put a backup in the place of the ledger, and the keys beside it that are missing.'
 complete -c wlctl -n "__wlctl_at /ledger" -a migrate -d 'Bring the ledger\'s tables to this version of wlctl, after a backup.'
 complete -c wlctl -n "__wlctl_at /ledger" -a snapshot -d 'Print the fleet as a decision sees it: nodes, instances, weights, the policy; no secrets.'
 complete -c wlctl -n "__wlctl_at /ledger" -s h -l help -d 'Show this text'
@@ -721,7 +725,6 @@ complete -c wlctl -n "__wlctl_at /ledger/check" -l yes -d 'Answer every question
 complete -c wlctl -n "__wlctl_at /ledger/check" -l no-color -d 'No colour'
 complete -c wlctl -n "__wlctl_at /ledger/check" -l debug -d 'Show a traceback with an error'
 complete -c wlctl -n "__wlctl_at /ledger/backup" -F
-complete -c wlctl -n "__wlctl_at /ledger/backup" -l keep -x -d 'Remove older backups there but the newest N'
 complete -c wlctl -n "__wlctl_at /ledger/backup" -s h -l help -d 'Show this text'
 complete -c wlctl -n "__wlctl_at /ledger/backup" -l db -r -F -d 'The ledger'
 complete -c wlctl -n "__wlctl_at /ledger/backup" -s o -l output -x -a 'table wide json jsonl name' -d 'One of table, wide, json, jsonl, name'
@@ -729,15 +732,6 @@ complete -c wlctl -n "__wlctl_at /ledger/backup" -s m -l message -x -d 'Keep TEX
 complete -c wlctl -n "__wlctl_at /ledger/backup" -l yes -d 'Answer every question with yes'
 complete -c wlctl -n "__wlctl_at /ledger/backup" -l no-color -d 'No colour'
 complete -c wlctl -n "__wlctl_at /ledger/backup" -l debug -d 'Show a traceback with an error'
-complete -c wlctl -n "__wlctl_at /ledger/restore" -F
-complete -c wlctl -n "__wlctl_at /ledger/restore" -l replace -d 'Also where there is a ledger; it is kept aside'
-complete -c wlctl -n "__wlctl_at /ledger/restore" -s h -l help -d 'Show this text'
-complete -c wlctl -n "__wlctl_at /ledger/restore" -l db -r -F -d 'The ledger'
-complete -c wlctl -n "__wlctl_at /ledger/restore" -s o -l output -x -a 'table wide json jsonl name' -d 'One of table, wide, json, jsonl, name'
-complete -c wlctl -n "__wlctl_at /ledger/restore" -s m -l message -x -d 'Keep TEXT in the chain'
-complete -c wlctl -n "__wlctl_at /ledger/restore" -l yes -d 'Answer every question with yes'
-complete -c wlctl -n "__wlctl_at /ledger/restore" -l no-color -d 'No colour'
-complete -c wlctl -n "__wlctl_at /ledger/restore" -l debug -d 'Show a traceback with an error'
 complete -c wlctl -n "__wlctl_at /ledger/migrate" -s h -l help -d 'Show this text'
 complete -c wlctl -n "__wlctl_at /ledger/migrate" -l db -r -F -d 'The ledger'
 complete -c wlctl -n "__wlctl_at /ledger/migrate" -s o -l output -x -a 'table wide json jsonl name' -d 'One of table, wide, json, jsonl, name'

@@ -27,6 +27,13 @@ LOGINS = ("root", "sudo", "plain")
 PLAIN_UID = 1234
 PLAIN_USER = "worker"
 
+PASSWORD = "sentinel pass-0rd ü"
+PASSWORD_HASH = (
+    "$6$wlctltest$sdik1/wvln16vv2ypGkh60tbJzA6MzNxpTdlJbURnF2C3EE2lUS"
+    "/3Ec6WKbvmVcCG.lp8GSNYscamPc3JxY6U1"
+)
+"""`openssl passwd -6 -salt wlctltest PASSWORD`."""
+
 DEADLINE_S = 20.0
 
 SUDOERS = f"""
@@ -273,6 +280,7 @@ def sshd_nodes(
     state_options: str = "",
     own_etc: bool = False,
     ids: int = 0,
+    password: bool = False,
 ) -> Iterator[list[SshdNode]]:
     """Make `count` nodes; everything of them is gone afterwards, whatever happens.
 
@@ -287,6 +295,7 @@ def sshd_nodes(
         state_options: Put the state directory on a tmpfs mounted so, e.g. `size=64k`.
         own_etc: What is made in `/etc` there is in `etc` of its directory, and nowhere else.
         ids: Give it a user namespace of its own, that has so many; 0 for this machine's.
+        password: Let the plain user log in with PASSWORD, too.
     """
     covered = login != "plain" if own_boot_id is None else own_boot_id
     base = Path(tempfile.mkdtemp(prefix="wlctl-nodes-", dir="/var/tmp"))
@@ -305,6 +314,7 @@ def sshd_nodes(
                     state_options=state_options,
                     own_etc=own_etc,
                     ids=ids,
+                    password=password,
                 )
             )
             made[-1].boot()
@@ -337,6 +347,7 @@ def _lay_out(
     state_options: str,
     own_etc: bool,
     ids: int,
+    password: bool,
 ) -> SshdNode:
     directory = base / f"n{index}"
     for name in ("varlib", "root", "home", *(("etc", "shared_etc") if own_etc else ())):
@@ -364,7 +375,11 @@ def _lay_out(
         "sshd:x:105:105::/run/sshd:/usr/sbin/nologin\nnobody:x:65534:65534::/:/usr/sbin/nologin\n"
     )
     _write(directory / "passwd", accounts + nobody, 0o644)
-    shadow = "".join(f"{name}:*:19000:0:99999:7:::\n" for name in ("root", PLAIN_USER, "nobody"))
+    known = {PLAIN_USER: PASSWORD_HASH} if password else {}
+    shadow = "".join(
+        f"{name}:{known.get(name, '*')}:19000:0:99999:7:::\n"
+        for name in ("root", PLAIN_USER, "nobody")
+    )
     _write(directory / "shadow", shadow, 0o640)
     _write(
         directory / "group", f"root:x:0:\n{PLAIN_USER}:x:{PLAIN_UID}:\nnogroup:x:65534:\n", 0o644
@@ -375,7 +390,7 @@ def _lay_out(
     shutil.copy(client_key.with_suffix(".pub"), directory / "authorized_keys")
     (directory / "authorized_keys").chmod(0o644)
     port = _free_port(host)
-    _write(directory / "sshd_config", _sshd_config(directory, host, port), 0o644)
+    _write(directory / "sshd_config", _sshd_config(directory, host, port, password=password), 0o644)
     kind, blob = (directory / "host_key.pub").read_text("ascii").split()[:2]
     address = Address(
         TransportKind.SSH,
@@ -397,7 +412,7 @@ def _lay_out(
     return SshdNode(address, client_key, directory, cgroup, shell, start)
 
 
-def _sshd_config(directory: Path, host: str, port: int) -> str:
+def _sshd_config(directory: Path, host: str, port: int, *, password: bool) -> str:
     return f"""
 ListenAddress {host}
 Port {port}
@@ -408,7 +423,7 @@ UsePAM no
 UseDNS no
 StrictModes no
 PermitRootLogin prohibit-password
-PasswordAuthentication no
+PasswordAuthentication {"yes" if password else "no"}
 MaxStartups 1000:30:2000
 PerSourceMaxStartups none
 MaxSessions 200

@@ -9,6 +9,7 @@ import typer
 from wlctl.cli import node_change, node_show, node_words, render, times
 from wlctl.cli.command import App
 from wlctl.cli.node_show import gib, node_json
+from wlctl.cli.node_words import AskPass
 from wlctl.cli.options import Session, session_of
 from wlctl.errors import ExitCode, UsageError, WlctlError
 from wlctl.flows import measuring, node_list, node_view
@@ -45,6 +46,7 @@ def add(
         str, typer.Option(metavar="TIER", help="discovered, paired (runs signed work) or trusted.")
     ] = Tier.PAIRED.word,
     sudo: Annotated[bool, typer.Option("--sudo", help="Run actions through `sudo -n`.")] = False,
+    ask_pass: AskPass = False,
     file: Annotated[
         Path | None,
         typer.Option(
@@ -61,11 +63,13 @@ def add(
     Trust is bound to the host key that it shows now, not to its address. wlctl logs in with the key
     that `wlctl init` made (its public half belongs into the login's authorized_keys), then with
     what ~/.ssh/config names and the ssh agent has. Whoever has that key has a shell on the node,
-    until `wlctl node enforce` has it open less.
+    until `wlctl node enforce` has it open less. Every later command comes with keys; --ask-pass is
+    for the first look, and says when wlctl's key is not let in yet.
     """
     session = session_of(ctx)
     if file is not None:
-        if name or where or port or host_key or known_hosts or sudo or tier != Tier.PAIRED.word:
+        plain = tier == Tier.PAIRED.word and not (sudo or ask_pass)
+        if name or where or port or host_key or known_hosts or not plain:
             raise UsageError("a list says all of each machine", hint="give --file alone")
         _add_listed(session, node_words.machine_list(file))
         return
@@ -79,15 +83,23 @@ def add(
             question = f"{where} shows the host key {shown}. Is that right?"
             session.confirm(question, flag=f"--host-key {shown}")
 
+    address = node_words.address(where, port=port, sudo=sudo)
+    if ask_pass:
+        node_words.log_in_by_password(session, address)
     node = flow.add(
         session.runtime,
         name,
-        node_words.address(where, port=port, sudo=sudo),
+        address,
         node_words.tier(tier),
         accept_key=accept,
         known_hosts=known_hosts,
     )
     render.document(session, "wlctl.node/1", node_json(node), _summary(node), name=node.name)
+    if ask_pass:
+        line = flow.key_not_let_in(session.runtime, node)
+        if line:
+            session.note(f"{name} does not let wlctl's key in yet: put this line there")
+            session.note(f"  ~/.ssh/authorized_keys: {line}")
 
 
 def _add_listed(session: Session, listed: Sequence[Wanted]) -> None:
@@ -180,11 +192,16 @@ def probe(
         list[str] | None, typer.Argument(metavar="NAME…", help="Nodes to look at.")
     ] = None,
     everything: Annotated[bool, typer.Option("--all", help="Look at every node.")] = False,
+    ask_pass: AskPass = False,
 ) -> None:
     """Look at nodes again, all at once, and record what each shows."""
     session = session_of(ctx)
     if everything == bool(names):
         raise UsageError("name the nodes to look at, or say --all", hint="`wlctl node ls`")
+    if ask_pass:
+        if not names or len(set(names)) > 1:
+            raise UsageError("a password is for one login", hint="name one node with --ask-pass")
+        node_words.log_in_by_password(session, flow.get(session.runtime, names[0]).address)
     contacts = flow.probe(session.runtime, None if everything else names)
     columns: list[render.Column[flow.Contact]] = [
         render.Column("NAME", "name", lambda contact: contact.node),

@@ -7,6 +7,7 @@ import typer
 
 from wlctl.cli import node_enforce, node_show, node_words, render, times
 from wlctl.cli.node_show import node_json
+from wlctl.cli.node_words import AskPass
 from wlctl.cli.options import Session, session_of
 from wlctl.errors import UsageError
 from wlctl.flows import attesting, node_view
@@ -65,6 +66,7 @@ def set_(
         bool | None,
         typer.Option("--sudo/--no-sudo", help="Run actions there through `sudo -n`, or no longer."),
     ] = None,
+    ask_pass: AskPass = False,
 ) -> None:
     """Say what a node is and has, beside what its probes see, or where it is.
 
@@ -75,8 +77,10 @@ def set_(
     recorded host key and identity.
     """
     session = session_of(ctx)
-    if not address and (port or sudo is not None):
-        raise UsageError("a port and sudo go with an address", hint="give --address too")
+    if not address and (port or sudo is not None or ask_pass):
+        raise UsageError(
+            "a port, sudo and a password go with an address", hint="give --address too"
+        )
     claims = [*map(node_words.claim, capability or ()), *map(node_words.node_label, label or ())]
     ids = [one.id for one in claims]
     for id_ in ids:
@@ -94,6 +98,8 @@ def set_(
         raise UsageError("an address is tried first, so it is set alone", hint="two commands")
     if address:
         where = node_words.address(address, port=port, sudo=False)
+        if ask_pass:
+            node_words.log_in_by_password(session, where)
         node, changed = flow.move_address(session.runtime, name, where, sudo=sudo)
         session.note(f"{name} answered there" if changed else f"{name} is reached there already")
     elif words == Words():
@@ -145,6 +151,7 @@ def rekey(
     tier: Annotated[
         str, typer.Option(metavar="TIER", help="discovered, paired (runs signed work) or trusted.")
     ] = Tier.DISCOVERED.word,
+    ask_pass: AskPass = False,
 ) -> None:
     """Take the host key and the identity that a node shows now.
 
@@ -164,6 +171,8 @@ def rekey(
         session.confirm(f"{what}.{held} Is that {name} from now on?")
 
     before = node_view.report(session.runtime, name).node
+    if ask_pass:
+        node_words.log_in_by_password(session, before.address)
     done = flow.rekey(session.runtime, name, node_words.tier(tier), accept=accept)
     node = done.node
     what = "another machine" if done.replaced else "the same machine"

@@ -6,6 +6,7 @@ from typing import Annotated
 import typer
 
 from wlctl.cli import render
+from wlctl.cli.node_words import AskPass
 from wlctl.cli.options import Session, session_of
 from wlctl.errors import UsageError
 from wlctl.flows import enforce as flow
@@ -35,6 +36,7 @@ def enforce(
         typer.Option("--leave-key", help="Print the key's line, and leave authorized_keys alone."),
     ] = False,
     remove: Annotated[bool, typer.Option("--remove", help="Take all of it away again.")] = False,
+    ask_pass: AskPass = False,
 ) -> None:
     """Have a node verify for itself what it is sent, so that wlctl's key is no shell key there.
 
@@ -49,6 +51,8 @@ def enforce(
             "an administrator's login is needed; wlctl's own key must not do this",
             hint=f"`wlctl node enforce {name} --as root`",
         )
+    if ask_pass:
+        session.runtime.admin_passwords = session.passwords()
     if remove:
         if projects or leave_key:
             raise UsageError("--remove takes all of it away", hint="give it alone, with --as")

@@ -3,13 +3,24 @@
 import re
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Annotated
 
+import typer
+
+from wlctl.cli.options import Session
 from wlctl.errors import HostKeyChanged, InvalidFile, UsageError
 from wlctl.flows.node_changes import checked_id, label
 from wlctl.flows.node_list import Wanted
 from wlctl.model.facts import AttrValue, Capability, Provenance
 from wlctl.model.ids import is_checked_id
 from wlctl.model.node import Address, Settles, Tier, TransportKind
+
+AskPass = Annotated[
+    bool,
+    typer.Option(
+        "--ask-pass", help="Log in with a password that is typed here; it is kept nowhere."
+    ),
+]
 
 LIST_MAX_BYTES = 4 << 20
 
@@ -51,6 +62,18 @@ def tier(word: str) -> Tier:
     except KeyError:
         words = ", ".join(tier.word for tier in Tier)
         raise UsageError(f"{word} is not a tier", hint=f"one of {words}") from None
+
+
+def log_in_by_password(session: Session, address: Address) -> None:
+    """Have the command log in with a password that somebody types when it comes to that.
+
+    Raises:
+        NeedsTerminal: Nobody is there to type it; nothing was contacted.
+        UsageError: Nobody logs in to this machine.
+    """
+    if address.transport is TransportKind.LOCAL:
+        raise UsageError("nobody logs in to this machine", hint="leave out --ask-pass")
+    session.runtime.passwords = session.passwords()
 
 
 def settles(word: str) -> Settles:

@@ -5,7 +5,7 @@ import shlex
 import sys
 from collections.abc import Sequence
 from enum import StrEnum
-from functools import cached_property
+from functools import cached_property, partial
 from typing import TYPE_CHECKING
 
 import typer
@@ -17,11 +17,14 @@ from wlctl.errors import Declined, NeedsTerminal, UsageError
 
 if TYPE_CHECKING:
     from wlctl.config import Settings
-    from wlctl.flows.runtime import Runtime
+    from wlctl.flows.runtime import Passwords, Runtime
 
 ELLIPSIS = "…"
 CONCEALED = frozenset({"--env", "--arg", "--db", "--secret"})
 """Options whose values are never recorded."""
+
+USE_AN_AGENT = "let ssh-agent keep the key: ssh-add FILE, then --agent FINGERPRINT"
+USE_A_KEY = "let wlctl's key in there, and leave out --ask-pass"
 
 
 class Output(StrEnum):
@@ -124,30 +127,45 @@ class Session:
         """
         if self.yes:
             return
-        if not (sys.stdin and sys.stdin.isatty() and self.streams.err_is_terminal):
+        if not self._is_attended:
             raise NeedsTerminal(
                 f"{question} Nobody is here to answer", hint=f"pass {flag}, or set WLCTL_YES=1"
             )
         if self.streams.ask(f"{question} [y/N]").strip().lower() not in ("y", "yes"):
             raise Declined("not confirmed, so nothing was done")
 
-    def secret(self, question: str) -> str:
+    def secret(self, question: str, *, hint: str = USE_AN_AGENT) -> str:
         """Let somebody at the terminal type what is not shown.
+
+        Args:
+            hint: What else there is to do.
 
         Raises:
             NeedsTerminal: Nobody is there to type it.
         """
-        if not (sys.stdin and sys.stdin.isatty() and self.streams.err_is_terminal):
-            raise NeedsTerminal(
-                f"{question} nobody is here to type it",
-                hint="let ssh-agent keep the key: ssh-add FILE, then --agent FINGERPRINT",
-            )
+        if not self._is_attended:
+            raise NeedsTerminal(f"{question} nobody is here to type it", hint=hint)
         import getpass
 
         try:
             return getpass.getpass(f"{visible(question)} ", stream=self.streams.err)
         except EOFError:
             raise Declined("nothing was typed, so nothing was done") from None
+
+    def passwords(self) -> "Passwords":
+        """Give what asks for the password of a login.
+
+        Raises:
+            NeedsTerminal: Nobody is there to type it; that is said before anything is done.
+        """
+        if not self._is_attended:
+            raise NeedsTerminal("--ask-pass: nobody is here to type a password", hint=USE_A_KEY)
+        return partial(self.secret, hint=USE_A_KEY)
+
+    @property
+    def _is_attended(self) -> bool:
+        """Answer whether somebody can be asked."""
+        return bool(sys.stdin and sys.stdin.isatty() and self.streams.err_is_terminal)
 
     def note(self, text: str) -> None:
         """Say one line to whoever watches."""

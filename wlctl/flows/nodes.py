@@ -6,7 +6,9 @@ from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 
+from wlctl import signing
 from wlctl.errors import (
+    AuthFailed,
     DoorRefused,
     ForeignNode,
     NameTaken,
@@ -142,6 +144,29 @@ def check_tools(name: str, facts: Facts) -> None:
             f"{name} lacks {', '.join(facts.missing)}",
             hint="install what is missing there (Debian: util-linux, coreutils) and add it again",
         )
+
+
+def key_not_let_in(rt: Runtime, node: Node) -> str:
+    """Give the public key that a node has yet to let in; empty where it lets one of ours in.
+
+    It is tried with keys, whatever was logged in with before.
+    """
+    rt.passwords = None
+    try:
+        look(rt, node.address)
+    except (Unreachable, NodeUnfit) as failure:
+        return signing.public_key(rt.home.ssh_key) if isinstance(failure, AuthFailed) else ""
+    return ""
+
+
+def get(rt: Runtime, name: str) -> Node:
+    """Return the node called `name`.
+
+    Raises:
+        UnknownName: There is none.
+    """
+    with rt.ledger.read() as tx:
+        return nodes.get(tx, name)
 
 
 def ls(rt: Runtime) -> list[Node]:

@@ -5,7 +5,8 @@ import pwd
 import secrets
 import socket
 import time
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -15,12 +16,15 @@ from wlctl.errors import UsageError
 from wlctl.model.boottime import BootTime
 from wlctl.model.event import Author
 from wlctl.model.ids import InstallationId, InstanceId
-from wlctl.model.node import Address
+from wlctl.model.node import Address, TransportKind
 
 if TYPE_CHECKING:
     from wlctl.host.doorkeeper import AdminSession
     from wlctl.host.node import NodeSession
     from wlctl.ledger.store import Ledger
+
+Passwords = Callable[[str], str]
+"""Puts a question to somebody at the terminal, and gives what was typed and not shown."""
 
 SYSTEM_SSH_CONFIG = Path("/etc/ssh/ssh_config")
 
@@ -64,11 +68,18 @@ class Runtime:
 
     Attributes:
         author: Who is at work, for the chain.
+        passwords: How a password is asked for, to log in at nodes with it instead of a key; None
+            for keys. It is asked for when it is needed, once for each login, and kept nowhere.
+        admin_passwords: Likewise, for administrators' logins.
     """
+
+    passwords: "Passwords | None" = None
+    admin_passwords: "Passwords | None" = None
 
     def __init__(self, settings: Settings, author: Author) -> None:
         self.settings = settings
         self.author = author
+        self._typed: dict[tuple[str, str, int], str] = {}
 
     @cached_property
     def home(self) -> Home:
@@ -149,7 +160,17 @@ class Runtime:
             deadlines=Deadlines(connect_s=self.settings.connect_timeout_s),
             configs=ssh_configs(),
             now_ms=self.now_ms(),
+            password=self._password(self.passwords, address),
         )
+
+    def _password(self, ask: "Passwords | None", address: Address) -> str | None:
+        """Have the password of a login typed, where that is how it is logged in; once."""
+        if ask is None or address.transport is TransportKind.LOCAL:
+            return None
+        where = self.login_of(address), address.host, address.port
+        if where not in self._typed:
+            self._typed[where] = ask(f"password of {where[0]} at {address.host}:")
+        return self._typed[where]
 
     def administrate(self, address: Address, admin: str) -> "AdminSession":
         """Open the way to a node for an administrator's login; wlctl's own key is not tried.
@@ -168,6 +189,7 @@ class Runtime:
             deadlines=Deadlines(connect_s=self.settings.connect_timeout_s),
             configs=ssh_configs(),
             now_ms=self.now_ms(),
+            password=self._password(self.admin_passwords, replace(address, user=admin)),
         )
 
     def login_of(self, address: Address) -> str:

@@ -32,6 +32,7 @@ def connect(
     deadlines: Deadlines | None = None,
     configs: Sequence[Path] = (),
     now_ms: int = 0,
+    password: str | None = None,
 ) -> "AdminSession":
     """Log in to a node as an administrator; through `sudo -n` unless that is root.
 
@@ -39,7 +40,7 @@ def connect(
         address: Of the node, as wlctl has it.
         not_with: wlctl's own private key, which is not tried, wherever it may be found.
         keys: Private key files to try before those of ssh's configuration and the agent's.
-        nonce, deadlines, configs, now_ms: As for `host.node.connect`.
+        nonce, deadlines, configs, now_ms, password: As for `host.node.connect`.
 
     Raises:
         Unreachable: In the leaf that says which step failed.
@@ -47,7 +48,9 @@ def connect(
     bounds = deadlines or Deadlines()
     operation = Operation(bounds.operation_s)
     login = replace(address, user=admin, sudo=admin != "root", enforced=False)
-    credentials = Credentials(tuple(keys), tuple(configs), now_ms // 1000, not_with)
+    credentials = Credentials(
+        tuple(keys), tuple(configs), now_ms // 1000, not_with, password=password
+    )
     way = SshTransport(login, credentials=credentials, deadlines=bounds)
     return AdminSession(way, nonce=nonce, deadlines=bounds, operation=operation)
 

@@ -53,6 +53,7 @@ def connect(
     deadlines: Deadlines | None = None,
     configs: Sequence[Path] = (),
     now_ms: int = 0,
+    password: str | None = None,
 ) -> "NodeSession":
     """Open the way to the node at `address`, for one command.
 
@@ -61,6 +62,7 @@ def connect(
         nonce: Makes 16 to 64 hex digits, never the same twice.
         configs: ssh's configuration files, the user's before the system's; none to read none.
         now_ms: The time, for certificates: at 0 none is valid.
+        password: To log in with, instead of any key.
 
     Raises:
         Unreachable: In the leaf that says which step failed.
@@ -74,7 +76,7 @@ def connect(
     else:
         from wlctl.host.ssh import Credentials, SshTransport
 
-        credentials = Credentials(tuple(keys), tuple(configs), now_ms // 1000)
+        credentials = Credentials(tuple(keys), tuple(configs), now_ms // 1000, password=password)
         way = SshTransport(address, credentials=credentials, deadlines=bounds)
     return NodeSession(way, nonce=nonce, deadlines=bounds, operation=operation)
 

@@ -8,7 +8,7 @@ import contextlib
 import threading
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import paramiko
@@ -18,6 +18,7 @@ from wlctl.host.ssh import wire
 from wlctl.host.ssh.connection import Connection, Expected, check_host_key, greet
 from wlctl.host.ssh.known_hosts import known
 from wlctl.host.ssh.login import log_in
+from wlctl.host.ssh.password import by_password
 from wlctl.host.ssh.route import Hop, Route
 from wlctl.host.ssh.tokens import caller
 from wlctl.host.ssh.wire import ProxyCommand, Wire
@@ -33,12 +34,15 @@ class Credentials:
         configs: ssh's configuration files, the user's before the system's.
         now_s: The time, for certificates: seconds since the epoch. At 0 none is valid.
         not_with: A private key file whose key is not tried, wherever else it may be found.
+        password: To log in at the node with, instead of any key; None for keys. Never shown, and
+            never given to a jump host.
     """
 
     keys: tuple[Path, ...] = ()
     configs: tuple[Path, ...] = ()
     now_s: int = 0
     not_with: Path | None = None
+    password: str | None = field(default=None, repr=False)
 
 
 class Way:
@@ -63,6 +67,9 @@ class Way:
 
     def log_in(self, ssh: Connection, hop: Hop) -> None:
         """Log in at `hop`."""
+        if self._credentials.password is not None:
+            by_password(ssh, hop, self._credentials.password, auth_s=self._deadlines.auth_s)
+            return
         log_in(
             ssh,
             hop,
@@ -81,7 +88,8 @@ class Way:
         if len(way.hops) == 1:
             return self._first(way)
         before = Route(way.hops[:-1], way.command)
-        ssh = self._open.enter_context(_JUMPS.borrow(before, self._credentials, self._deadlines))
+        by_keys = replace(self._credentials, password=None)
+        ssh = self._open.enter_context(_JUMPS.borrow(before, by_keys, self._deadlines))
         stream = self._through(ssh, before.hops[-1], way.hops[-1])
         self._open.callback(stream.close)
         return stream
