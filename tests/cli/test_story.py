@@ -82,7 +82,14 @@ def ready(program: Program, node: SshdNode) -> Program:
 
 
 def test_the_main_job_over_real_ssh(ready: Program, node: SshdNode) -> None:
-    explained = ok(ready.run("place", "stubborn", "--dry-run"))
+    page = ready.directory / "why.html"
+    explained = ok(ready.run("place", "stubborn", "--dry-run", "--html", str(page)))
+    assert "PLACED elm" in page.read_text("utf-8")
+    page.unlink()
+    assert "PLACED elm" in ok(ready.run("explain", "stubborn", "--html", str(page)))
+    assert "PLACED elm" in page.read_text("utf-8")
+    nowhere = ready.run("explain", "stubborn", "--html", str(ready.directory / "no" / "why.html"))
+    assert (nowhere.returncode, "cannot be written" in nowhere.stderr) == (2, True)
     assert "PLACED elm" in explained
     node.await_quiet()  # a dry run starts nothing
 

@@ -1,6 +1,7 @@
 """`wlctl decisions` and `wlctl explain`: what was decided, and why, from what was stored."""
 
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Annotated, cast
 
 import typer
@@ -62,6 +63,10 @@ def explain(
     why: Annotated[
         list[str] | None, typer.Option(metavar="NODE", help="Show all checks of NODE; repeat.")
     ] = None,
+    html_file: Annotated[
+        Path | None,
+        typer.Option("--html", metavar="FILE", help="Also write it as a page that stands alone."),
+    ] = None,
 ) -> None:
     """Say why a decision came out as it did: of a name, the newest decision about it.
 
@@ -70,6 +75,10 @@ def explain(
     """
     session = session_of(ctx)
     found = flow.explain(session.runtime, decision, last=last, everything=everything)
+    if html_file is not None:
+        from wlctl.cli import html  # for those who ask for it
+
+        html.write(html_file, html.of_stored(found))
     lines = []
     for one in found:
         lines += list(placed.explained(one.document, why=why or (), everything=full))

@@ -145,6 +145,10 @@ def place(
             "package may be a workload.toml that was never built.",
         ),
     ] = None,
+    html_file: Annotated[
+        Path | None,
+        typer.Option("--html", metavar="FILE", help="Also write why as a page that stands alone."),
+    ] = None,
     everything: Annotated[
         bool, typer.Option("--all", help="List every node, however many there are.")
     ] = False,
@@ -217,6 +221,10 @@ def place(
         session.note(f"{package}/workload.toml was changed after the build; what was built counts")
     if plan_out is not None and report.plan is not None:
         plan.write(report.plan, plan_out)
+    if html_file is not None:
+        from wlctl.cli import html  # for those who ask for it
+
+        html.write(html_file, html.of_report(report))
     told = placed.document(report, waits)
     lines = placed.lines(report, waits, why=why or (), everything=everything)
     render.document(session, placed.SCHEMA, told, lines, name=report.name)

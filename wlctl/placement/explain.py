@@ -33,13 +33,13 @@ def explain(found: Decision | Document, *, everything: bool = False) -> str:
     doc = document(found) if isinstance(found, Decision) else found
     limit = None if everything else MOST_SHOWN
     parts = [
-        _asked(doc),
-        _answer(doc),
+        asked(doc),
+        answer(doc),
         summary(doc),
-        _gated(doc, limit),
+        gate(doc, limit),
         _eligible(doc["eligible"], limit),
         _nearest(doc["rejected"], limit),
-        _relaxations(doc),
+        relaxations(doc),
         _rejected(doc["rejected"], limit),
     ]
     return "\n\n".join("\n".join(lines) for lines in parts if lines) + "\n"
@@ -84,7 +84,7 @@ def summary(doc: Document) -> list[str]:
     return lines
 
 
-def _gated(doc: Document, limit: int | None) -> list[str]:
+def gate(doc: Document, limit: int | None = None) -> list[str]:
     """Say by which rules the gate decided, and which nodes did not get the commonest answer."""
     gated = doc.get("gated", [])
     if len(gated) == 1:
@@ -119,7 +119,8 @@ def _distance(rejections: Sequence[RejectionShape]) -> tuple[int, float]:
     return len(rejections), sum(one["effort"] for one in rejections)
 
 
-def _asked(doc: Document) -> list[str]:
+def asked(doc: Document) -> list[str]:
+    """Say what was to be placed, and with which options."""
     needs = doc["workload"]
     version = f" {visible(needs['version'])}" if needs["version"] else ""
     lines = [f"workload {visible(needs['name'])}{version} ({needs['kind']})"]
@@ -175,7 +176,8 @@ def _options(options: OptionsShape) -> Iterator[str]:
         yield f"moved from {visible(options['current_node'])}"
 
 
-def _answer(doc: Document) -> list[str]:
+def answer(doc: Document) -> list[str]:
+    """Say where each copy goes, or that it goes nowhere."""
     if doc["outcome"] == "placed":
         return [line for placement in doc["placements"] for line in _placed(placement)]
     asked = doc["options"]["count"]
@@ -211,7 +213,7 @@ def _eligible(eligible: Sequence[CandidateShape], limit: int | None) -> list[str
     lines = [f"eligible, best first ({len(eligible)}):"]
     for place, candidate in enumerate(eligible[:limit], start=1):
         flags = f" [{', '.join(candidate['flags'])}]" if candidate["flags"] else ""
-        terms = "  ".join(f"{name} {worth:.2f}" for name, worth in _terms(candidate))
+        terms = "  ".join(f"{name} {worth:.2f}" for name, worth in terms_of(candidate))
         lines.append(
             f"{place:>3}. {visible(candidate['node'])} via {visible(candidate['variant'])} "
             f"({candidate['tier']}) {candidate['total']:.2f}{flags}"
@@ -220,7 +222,8 @@ def _eligible(eligible: Sequence[CandidateShape], limit: int | None) -> list[str
     return lines + _rest(len(eligible), limit)
 
 
-def _terms(candidate: CandidateShape) -> list[tuple[str, float]]:
+def terms_of(candidate: CandidateShape) -> list[tuple[str, float]]:
+    """List the terms of a score, always in this order."""
     return [(name, candidate["terms"][name]) for name in _TERMS]
 
 
@@ -247,7 +250,8 @@ def _nearest(rejected: Sequence[RejectedShape], limit: int | None) -> list[str]:
     return lines + _rest(len(misses), limit)
 
 
-def _relaxations(doc: Document) -> list[str]:
+def relaxations(doc: Document) -> list[str]:
+    """Say what the request itself stands in the way of."""
     found = doc["relaxations"]
     lines = [f"  {one['terms'][0]}: {count(one['nodes'], 'more node')}" for one in found["single"]]
     if lines:
