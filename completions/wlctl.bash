@@ -13,7 +13,7 @@ _wlctl() {
         case $word in
             --) return ;;
             -*) case "$at $word" in
-                *\ --action|*\ --address|*\ --after|*\ --against|*\ --agent|*\ --as|*\ --avoid|*\ --capability|*\ --containment|*\ --count|*\ --db|*\ --env|*\ --env-file|*\ --file|*\ --for|*\ --generation|*\ --grace|*\ --host-key|*\ --instance|*\ --key|*\ --kind|*\ --known-hosts|*\ --label|*\ --lease|*\ --max-reschedules|*\ --message|*\ --name|*\ --node|*\ --output|*\ --pin|*\ --plan|*\ --plan-out|*\ --policy|*\ --port|*\ --prefer|*\ --principal|*\ --project|*\ --projects|*\ --reason|*\ --remove-capability|*\ --remove-label|*\ --secret|*\ --sign|*\ --signature|*\ --signer|*\ --since|*\ --snapshot|*\ --tail|*\ --tier|*\ --timeout|*\ --until|*\ --wait|*\ --watch|*\ --where|*\ --why|*\ --workload|*\ -l|*\ -m|*\ -o|/node/add\ -f) skip=value ;;
+                *\ --action|*\ --address|*\ --after|*\ --against|*\ --agent|*\ --as|*\ --avoid|*\ --capability|*\ --containment|*\ --count|*\ --db|*\ --env|*\ --env-file|*\ --file|*\ --for|*\ --generation|*\ --grace|*\ --host-key|*\ --html|*\ --instance|*\ --key|*\ --kind|*\ --known-hosts|*\ --label|*\ --lease|*\ --max-reschedules|*\ --message|*\ --name|*\ --node|*\ --output|*\ --pin|*\ --plan|*\ --plan-out|*\ --policy|*\ --port|*\ --prefer|*\ --principal|*\ --project|*\ --projects|*\ --reason|*\ --remove-capability|*\ --remove-label|*\ --secret|*\ --sign|*\ --signature|*\ --signer|*\ --since|*\ --snapshot|*\ --tail|*\ --tier|*\ --timeout|*\ --until|*\ --wait|*\ --watch|*\ --where|*\ --why|*\ --workload|*\ -l|*\ -m|*\ -o|/node/add\ -f) skip=value ;;
             esac ;;
             *) case "$at/$word" in
                 /init|/signer|/signer/add|/signer/ls|/signer/rm|/signer/import|/signer/export|/policy|/policy/show|/policy/check|/policy/apply|/policy/test|/approve|/approvals|/revoke|/unrevoke|/revocations|/package|/package/init|/package/build|/package/sign|/package/verify|/package/show|/package/ls|/package/fetch|/package/gc|/doctor|/node|/node/add|/node/ls|/node/show|/node/probe|/node/measure|/node/set|/node/cordon|/node/uncordon|/node/rekey|/node/enforce|/node/attest-dead|/node/rm|/place|/decisions|/explain|/ps|/status|/history|/prove|/wait|/logs|/start|/restart|/stop|/unload|/reconcile|/alerts|/alerts/ls|/alerts/ack|/audit|/audit/log|/audit/verify|/audit/checkpoint|/audit/export|/ledger|/ledger/check|/ledger/backup|/ledger/migrate|/ledger/snapshot|/config|/config/show|/help|/completion) at=$at/$word ;;
@@ -39,6 +39,7 @@ _wlctl() {
             *\ --plan-out) files=yes ;;
             *\ --plan) files=yes ;;
             *\ --snapshot) files=yes ;;
+            *\ --html) files=yes ;;
             *\ --against) files=yes ;;
         esac
     else
@@ -126,11 +127,11 @@ _wlctl() {
             /node/rm) commands='' choices='' files=''
                 options='--clean -h --help --db -o --output -m --message --yes --no-color --debug' ;;
             /place) commands='' choices='' files=yes
-                options='--name --dry-run --pin --prefer --avoid --where --count --allow-emulated --start --no-start --refresh --no-refresh --project --env --env-file --secret --lease --no-migrate --max-reschedules --key --wait --detach --timeout --rm-on-failure --plan-out --plan --why --snapshot --all -h --help --db -o --output -m --message --yes --no-color --debug' ;;
+                options='--name --dry-run --pin --prefer --avoid --where --count --allow-emulated --start --no-start --refresh --no-refresh --project --env --env-file --secret --lease --no-migrate --max-reschedules --key --wait --detach --timeout --rm-on-failure --plan-out --plan --why --snapshot --html --all -h --help --db -o --output -m --message --yes --no-color --debug' ;;
             /decisions) commands='' choices='' files=''
                 options='--workload --node --since -h --help --db -o --output -m --message --yes --no-color --debug' ;;
             /explain) commands='' choices='' files=''
-                options='--last --all --full --why -h --help --db -o --output -m --message --yes --no-color --debug' ;;
+                options='--last --all --full --why --html -h --help --db -o --output -m --message --yes --no-color --debug' ;;
             /ps) commands='' choices='' files=''
                 options='--workload --node -l --label -h --help --db -o --output -m --message --yes --no-color --debug' ;;
             /status) commands='' choices='' files=''

@@ -13,7 +13,7 @@ function __wlctl_at -d 'Succeed where exactly these commands were typed'
                 return 1
             case '-*'
                 switch "$at $word"
-                    case '* --action' '* --address' '* --after' '* --against' '* --agent' '* --as' '* --avoid' '* --capability' '* --containment' '* --count' '* --db' '* --env' '* --env-file' '* --file' '* --for' '* --generation' '* --grace' '* --host-key' '* --instance' '* --key' '* --kind' '* --known-hosts' '* --label' '* --lease' '* --max-reschedules' '* --message' '* --name' '* --node' '* --output' '* --pin' '* --plan' '* --plan-out' '* --policy' '* --port' '* --prefer' '* --principal' '* --project' '* --projects' '* --reason' '* --remove-capability' '* --remove-label' '* --secret' '* --sign' '* --signature' '* --signer' '* --since' '* --snapshot' '* --tail' '* --tier' '* --timeout' '* --until' '* --wait' '* --watch' '* --where' '* --why' '* --workload' '* -l' '* -m' '* -o' '/node/add -f'
+                    case '* --action' '* --address' '* --after' '* --against' '* --agent' '* --as' '* --avoid' '* --capability' '* --containment' '* --count' '* --db' '* --env' '* --env-file' '* --file' '* --for' '* --generation' '* --grace' '* --host-key' '* --html' '* --instance' '* --key' '* --kind' '* --known-hosts' '* --label' '* --lease' '* --max-reschedules' '* --message' '* --name' '* --node' '* --output' '* --pin' '* --plan' '* --plan-out' '* --policy' '* --port' '* --prefer' '* --principal' '* --project' '* --projects' '* --reason' '* --remove-capability' '* --remove-label' '* --secret' '* --sign' '* --signature' '* --signer' '* --since' '* --snapshot' '* --tail' '* --tier' '* --timeout' '* --until' '* --wait' '* --watch' '* --where' '* --why' '* --workload' '* -l' '* -m' '* -o' '/node/add -f'
                         set skip value
                 end
             case '*'
@@ -468,6 +468,7 @@ complete -c wlctl -n "__wlctl_at /place" -l plan-out -r -F -d 'With --dry-run: k
 complete -c wlctl -n "__wlctl_at /place" -l plan -r -F -d 'Place only if it comes out as kept; else exit 8'
 complete -c wlctl -n "__wlctl_at /place" -l why -x -d 'Show all checks of NODE; repeat'
 complete -c wlctl -n "__wlctl_at /place" -l snapshot -r -F -d 'Decide from a saved fleet (`wlctl ledger snapshot`), with --dry-run; the package may be a workload.toml that was never built'
+complete -c wlctl -n "__wlctl_at /place" -l html -r -F -d 'Also write why as a page that stands alone'
 complete -c wlctl -n "__wlctl_at /place" -l all -d 'List every node, however many there are'
 complete -c wlctl -n "__wlctl_at /place" -s h -l help -d 'Show this text'
 complete -c wlctl -n "__wlctl_at /place" -l db -r -F -d 'The ledger'
@@ -490,6 +491,7 @@ complete -c wlctl -n "__wlctl_at /explain" -l last -d 'The decision that was mad
 complete -c wlctl -n "__wlctl_at /explain" -l all -d 'All decisions about a name, newest first'
 complete -c wlctl -n "__wlctl_at /explain" -l full -d 'List every node, however many there are'
 complete -c wlctl -n "__wlctl_at /explain" -l why -x -d 'Show all checks of NODE; repeat'
+complete -c wlctl -n "__wlctl_at /explain" -l html -r -F -d 'Also write it as a page that stands alone'
 complete -c wlctl -n "__wlctl_at /explain" -s h -l help -d 'Show this text'
 complete -c wlctl -n "__wlctl_at /explain" -l db -r -F -d 'The ledger'
 complete -c wlctl -n "__wlctl_at /explain" -s o -l output -x -a 'table wide json jsonl name' -d 'One of table, wide, json, jsonl, name'
