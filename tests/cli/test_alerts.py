@@ -2,41 +2,32 @@
 
 import json
 import re
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from tests.cli.program import Program
+from tests.ledger.made import a_ledger
 from wlctl.ledger import alerts
-from wlctl.ledger.opening import open_ledger
-from wlctl.ledger.store import WriteTx
 from wlctl.model.alert import Alert, AlertKind, Channel
 from wlctl.model.event import Author
 
 DEAD = Alert(AlertKind.NODE_DEAD, "elm", "no answer\x1b[2J")
-HELD = Alert(AlertKind.ORPHAN, "web", "it is not proven gone")
-
-
-@contextmanager
-def writing(path: Path) -> Iterator[WriteTx]:
-    author = Author("ann@here")
-    ledger = open_ledger(path, now_ms=0, author=author)
-    with ledger.write(1_700_000_000_000, author) as tx:
-        yield tx
-    ledger.close()
+ORPHAN = Alert(AlertKind.ORPHAN, "web", "it is not proven gone")
 
 
 @pytest.fixture
 def alerted(program: Program) -> Program:
     """A ledger with two alerts that are open, and one that is closed."""
-    made = json.loads(program.run("init", "-o", "json").stdout)
-    with writing(Path(made["ledger"])) as tx:
+    with (
+        a_ledger(program.directory / "ledger.db") as ledger,
+        ledger.write(1_700_000_000_000, Author("ann@here")) as tx,
+    ):
         alerts.settle(tx, [Alert(AlertKind.HELD, "old", "gone")])
-        alerts.settle(tx, [DEAD, HELD])
+        alerts.settle(tx, [DEAD, ORPHAN])
         alerts.record_channel(tx, Channel("command", 0, 0, 0, "exit 3"))
-    return program
+    return Program(program.directory, {**program.environment, "WLCTL_DB": "ledger.db"})
 
 
 def said(program: Program, *words: str) -> str:
@@ -45,67 +36,58 @@ def said(program: Program, *words: str) -> str:
     return done.stdout
 
 
-@pytest.mark.parametrize("words", [("alerts",), ("alerts", "ls")], ids=["alone", "with ls"])
-def test_what_is_open_is_listed(alerted: Program, words: tuple[str, ...]) -> None:
-    found = json.loads(said(alerted, *words, "-o", "json"))
-
+def items(program: Program, *words: str) -> list[dict[str, Any]]:
+    found = json.loads(said(program, *words, "-o", "json"))
     assert found["schema"] == "wlctl.alerts/1"
-    assert [(one["id"], one["kind"], one["unproven"]) for one in found["items"]] == [
+    listed: list[dict[str, Any]] = found["items"]
+    return listed
+
+
+def test_what_is_open_is_listed_and_what_was_failed_to_be_told(alerted: Program) -> None:
+    config = alerted.directory / "home/.config/wlctl/config.toml"
+    config.parent.mkdir(parents=True, exist_ok=True)
+    assert alerted.run("alerts").stderr == ""
+    config.write_text('[alerts]\ncommand = ["/hook"]\n')
+
+    listed = items(alerted, "alerts", "ls")
+    assert [(one["id"], one["kind"], one["unproven"]) for one in listed] == [
         (2, "node-dead", False),
         (3, "orphan", True),
     ]
-    shown = said(alerted, *words)
-    assert re.search(r"^2 +node-dead +elm +open .*no answer", shown, re.MULTILINE)
-    assert "\x1b" not in shown
-
-
-def test_all_are_listed_with_what_became_of_them(alerted: Program) -> None:
-    said(alerted, "alerts", "ack", "2", "-m", "seen to")
-
-    found = json.loads(said(alerted, "alerts", "--all", "-o", "json"))["items"]
-    assert [one["state"] for one in found] == ["closed", "acked", "open"]
-    assert found[1]["acked_by"] is not None
-    (event,) = json.loads(said(alerted, "audit", "log", "--kind", "alert.ack", "-o", "json"))[
-        "items"
-    ]
-    assert event["payload"]["by"]["message"] == "seen to"
+    shown = alerted.run("alerts")
+    assert re.search(r"^2 +node-dead +elm +open .*no answer", shown.stdout, re.MULTILINE)
+    assert "\x1b" not in shown.stdout
+    assert "alerts.command could not be told" in shown.stderr
 
 
 def test_what_was_acknowledged_is_said_and_the_second_time_is_no_harm(alerted: Program) -> None:
-    assert said(alerted, "alerts", "ack", "2") == "2 is acknowledged: node-dead elm\n"
+    first = said(alerted, "alerts", "ack", "2", "-m", "seen to")
+    assert first == "2 is acknowledged: node-dead elm\n"
+    assert json.loads(said(alerted, "alerts", "ack", "2", "-o", "json"))["acked"] == []
     assert said(alerted, "alerts", "ack", "--all") == "3 is acknowledged: orphan web\n"
     assert said(alerted, "alerts", "ack", "--all") == "nothing was left to know of\n"
-    assert json.loads(said(alerted, "alerts", "ack", "2", "-o", "json"))["acked"] == []
+
+    listed = items(alerted, "alerts", "--all")
+    assert [one["state"] for one in listed] == ["closed", "acked", "acked"]
+    assert listed[1]["acked_by"] is not None
+    told = json.loads(said(alerted, "audit", "log", "--kind", "alert.ack", "-o", "json"))["items"]
+    assert told[0]["payload"]["by"]["message"] == "seen to"
 
 
-@pytest.mark.parametrize(
-    "words",
-    [
-        pytest.param(("ack",), id="none named"),
-        pytest.param(("ack", "2", "--all"), id="one and all"),
-        pytest.param(("ack", "x"), id="no number"),
-        pytest.param(("ack", "2", "1"), id="one that is closed"),
-        pytest.param(("ack", "2", "9"), id="one that never was"),
-        pytest.param(("akc", "2"), id="a misspelling"),
-    ],
-)
-def test_a_mistake_is_one_line_and_changes_nothing(
-    alerted: Program, words: tuple[str, ...]
-) -> None:
-    done = alerted.run("alerts", *words)
+def test_a_mistake_is_one_line_and_changes_nothing(alerted: Program) -> None:
+    mistakes = {
+        "none named": ("ack",),
+        "one and all": ("ack", "2", "--all"),
+        "no number": ("ack", "x"),
+        "one that is closed": ("ack", "2", "1"),
+        "one that never was": ("ack", "2", "9"),
+        "a misspelling": ("akc", "2"),
+    }
+    for what, words in mistakes.items():
+        done = alerted.run("alerts", *words)
+        assert (done.returncode, done.stdout, done.stderr.count("\n")) == (2, "", 1), what
 
-    assert (done.returncode, done.stdout, done.stderr.count("\n")) == (2, "", 1)
-    listed = json.loads(said(alerted, "alerts", "-o", "json"))["items"]
-    assert [one["state"] for one in listed] == ["open", "open"]
-
-
-def test_a_way_to_tell_that_failed_is_named_where_it_is_still_in_use(alerted: Program) -> None:
-    config = alerted.directory / "home/.config/wlctl/config.toml"
-    config.parent.mkdir(parents=True, exist_ok=True)
-
-    assert alerted.run("alerts").stderr == ""
-    config.write_text('[alerts]\ncommand = ["/hook"]\n')
-    assert "alerts.command could not be told" in alerted.run("alerts").stderr
+    assert [one["state"] for one in items(alerted, "alerts")] == ["open", "open"]
 
 
 def test_help_is_of_the_group(program: Program) -> None:
