@@ -14,7 +14,7 @@ from wlctl.flows.ending import unload
 from wlctl.flows.place import place
 from wlctl.flows.reconcile import reconcile
 from wlctl.flows.signing import KeyChoice
-from wlctl.flows.upkeep import Let
+from wlctl.flows.upkeep import Seen
 from wlctl.ledger import keys
 from wlctl.ledger.upkeep import Pruned
 from wlctl.ledger.verify import Verified
@@ -53,7 +53,7 @@ def pass_ms(setting: Setting, span_ms: int) -> None:
     setting.clock = itertools.count(next(setting.clock) + span_ms, 1000)
 
 
-def let_go(setting: Setting, *answered: str, dry_run: bool = False) -> Let:
+def let_go(setting: Setting, *answered: str, dry_run: bool = False) -> Seen:
     with setting.runtime() as rt:
         names = {NodeName(name) for name in answered or ("elm",)}
         return upkeep.unload_finished(rt, names, dry_run=dry_run)
@@ -63,7 +63,7 @@ def test_a_finished_job_is_unloaded_when_its_time_is_over_and_not_before(
     finished: Setting,
 ) -> None:
     pass_ms(finished, HOUR_MS - 60_000)
-    assert let_go(finished) == Let()
+    assert let_go(finished) == Seen()
 
     pass_ms(finished, 60_000)
     assert [(one.name, one.came) for one in let_go(finished).done] == [("job", "unloaded")]
@@ -72,7 +72,7 @@ def test_a_finished_job_is_unloaded_when_its_time_is_over_and_not_before(
     assert finished.holds() == ()
     assert isinstance(finished.verified(), Verified)
     before = len(finished.events("*"))
-    assert let_go(finished) == Let()
+    assert let_go(finished) == Seen()
     assert len(finished.events("*")) == before
 
 
@@ -81,17 +81,17 @@ def test_a_job_that_failed_or_runs_is_kept(finished: Setting) -> None:
         unload(rt, "job")
     finished.place()
     pass_ms(finished, 9 * DAY_MS)
-    assert let_go(finished) == Let()
+    assert let_go(finished) == Seen()
     end(finished, status=3)
     pass_ms(finished, 9 * DAY_MS)
-    assert let_go(finished) == Let()
+    assert let_go(finished) == Seen()
     assert finished.instance("job").state is State.FAILED
 
 
 def test_on_a_node_that_does_not_answer_it_stays(finished: Setting) -> None:
     pass_ms(finished, DAY_MS)
 
-    assert let_go(finished, "oak") == Let()
+    assert let_go(finished, "oak") == Seen()
     finished.world.nodes["elm"].up = False
     (away,) = let_go(finished).done
     assert (away.came, away.kind) == ("unreachable", AlertKind.ACTION_FAILED)
@@ -261,3 +261,30 @@ def test_the_key_of_what_is_not_settled_stays(setting: Setting) -> None:
     assert prune(setting) == Pruned()
     with setting.runtime() as rt, rt.ledger.read() as tx:
         assert keys.find(tx, "nightly") is not None
+
+
+def test_a_pass_does_all_that_is_due_and_a_second_one_right_after_does_nothing(
+    finished: Setting,
+) -> None:
+    finished.world.nodes["elm"].garbage = 3
+    pass_ms(finished, 40 * DAY_MS)
+
+    def pass_over() -> Seen:
+        with finished.runtime() as rt:
+            return upkeep.see_to(rt, {NodeName("elm")})
+
+    assert [one.came for one in pass_over().done] == ["unloaded", "3 files and 0 logs removed"]
+    before = len(finished.events("*")), collections(finished)
+    assert pass_over() == Seen()
+    assert (len(finished.events("*")), collections(finished)) == before
+
+
+def test_a_dry_run_collects_and_prunes_nothing(finished: Setting) -> None:
+    pass_ms(finished, 40 * DAY_MS)
+    before = len(finished.events("*"))
+
+    with finished.runtime() as rt:
+        found = upkeep.see_to(rt, {NodeName("elm")}, dry_run=True)
+
+    assert [one.came for one in found.done] == ["dry_run"]
+    assert (len(finished.events("*")), collections(finished)) == (before, 0)

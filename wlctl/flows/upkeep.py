@@ -1,13 +1,14 @@
-"""What a pass lets go: jobs that finished long ago, what lies unused on nodes, old documents.
+"""What a pass does by the clock: interval jobs, and letting go what was kept long enough.
 
-Each does nothing, and writes nothing, where nothing has been kept long enough.
+That is jobs that finished long ago, what lies unused on nodes, old documents and keys. Each does
+nothing, and writes nothing, where nothing is due.
 """
 
 from collections.abc import Collection
 from dataclasses import dataclass
 
 from wlctl.errors import Busy, Overtaken, WlctlError
-from wlctl.flows import ending, gate
+from wlctl.flows import ending, gate, scheduled
 from wlctl.flows.bringing import Done
 from wlctl.flows.ending import End
 from wlctl.flows.nodes import check_identity
@@ -36,10 +37,11 @@ COLLECT_AGE_MS = 60 * MINUTE_MS
 
 
 @dataclass(frozen=True, slots=True)
-class Let:
-    """What a pass did about jobs that finished long ago.
+class Seen:
+    """What a pass did about what is due.
 
     Attributes:
+        done: What changed, or could not be done.
         alerts: What is wrong by now, whether it is new or not.
     """
 
@@ -47,7 +49,24 @@ class Let:
     alerts: tuple[Alert, ...] = ()
 
 
-def unload_finished(rt: Runtime, answered: Collection[NodeName], *, dry_run: bool = False) -> Let:
+def see_to(rt: Runtime, answered: Collection[NodeName], *, dry_run: bool = False) -> Seen:
+    """Do all that a pass does by the clock: run what is due, and let go what was kept long enough.
+
+    Args:
+        answered: The nodes that were looked at; what is elsewhere waits.
+        dry_run: Say which jobs would be run or unloaded, and do nothing.
+    """
+    ran = scheduled.run_due(rt, answered, dry_run=dry_run)
+    unloaded = unload_finished(rt, answered, dry_run=dry_run)
+    collected: list[Done] = []
+    if not dry_run:
+        collected = collect(rt, answered)
+        prune(rt)
+    done = (*ran.done, *unloaded.done, *collected)
+    return Seen(done, (*ran.alerts, *unloaded.alerts))
+
+
+def unload_finished(rt: Runtime, answered: Collection[NodeName], *, dry_run: bool = False) -> Seen:
     """Unload the jobs that finished longer ago than their packages keep them; data stays.
 
     Args:
@@ -65,7 +84,7 @@ def unload_finished(rt: Runtime, answered: Collection[NodeName], *, dry_run: boo
             alerts.append(Alert(AlertKind.ACTION_FAILED, one.name, why))
         elif one.node in answered:
             done.append(_unload(rt, one, dry_run=dry_run))
-    return Let(tuple(done), tuple(alerts))
+    return Seen(tuple(done), tuple(alerts))
 
 
 def _denied(rt: Runtime, tx: ReadTx, instance: Instance) -> str:
