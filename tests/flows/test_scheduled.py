@@ -1,6 +1,8 @@
 """Interval jobs run when they are due: once for all that were missed, and never two at once."""
 
 import itertools
+import sys
+import zoneinfo
 
 import pytest
 
@@ -251,6 +253,27 @@ def test_a_job_by_the_clock_waits_for_its_time_of_day(setting: Setting) -> None:
     assert run(setting) == Ran()
     pass_ms(setting, 120_000)
     assert came(run(setting)) == ["done"]
+
+
+def test_a_job_in_a_timezone_that_is_not_known_here_is_said_and_stops_no_pass(
+    setting: Setting, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    describe(setting, 'cron = "15 2 * * *"\ntimezone = "Asia/Kolkata"')
+    setting.add_node("elm")
+    setting.place()
+    end(setting)
+    pass_ms(setting, 48 * HOUR_MS)
+    zoneinfo.reset_tzpath(to=())
+    zoneinfo.ZoneInfo.clear_cache()
+    monkeypatch.setitem(sys.modules, "tzdata", None)
+    try:
+        found = run(setting)
+    finally:
+        zoneinfo.reset_tzpath()
+
+    assert found.done == ()
+    assert [one.kind for one in found.alerts] == [AlertKind.ACTION_FAILED]
+    assert "Asia/Kolkata" in found.alerts[0].reason
 
 
 def test_killed_at_any_moment_a_due_run_is_run_once_by_the_passes_after(

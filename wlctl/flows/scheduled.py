@@ -17,7 +17,7 @@ from wlctl.ledger import generations, instances, packages, schedules
 from wlctl.ledger.schedules import Scheduled
 from wlctl.ledger.store import ReadTx
 from wlctl.lifecycle.machine import LIVE
-from wlctl.lifecycle.schedule import Due, Turn, first_due, next_due, turn
+from wlctl.lifecycle.schedule import Due, Turn, first_due, is_zone_known, next_due, turn
 from wlctl.lifecycle.table import Act
 from wlctl.model.alert import Alert, AlertKind
 from wlctl.model.ids import NodeName, PackageId
@@ -72,14 +72,21 @@ def run_due(rt: Runtime, answered: Collection[NodeName], *, dry_run: bool = Fals
         jobs = _jobs(tx)
     if not dry_run:
         _forget(rt, {job.instance.id for job in jobs})
-    done = []
+    done, alerts = [], []
     for job in jobs:
-        if job.instance.node in answered and not job.is_open and not job.instance.unsettled:
+        if not is_zone_known(job.schedule):
+            alerts.append(_lost_in_time(job))
+        elif job.instance.node in answered and not job.is_open and not job.instance.unsettled:
             found = _see_to(rt, job, dry_run=dry_run)
             if found is not None:
                 done.append(found)
     with rt.ledger.read() as tx:
-        return Ran(tuple(done), tuple(_alerts(tx)))
+        return Ran(tuple(done), (*alerts, *_alerts(tx)))
+
+
+def _lost_in_time(job: _Job) -> Alert:
+    why = f"this machine does not know the timezone {job.schedule.timezone}: install tzdata"
+    return Alert(AlertKind.ACTION_FAILED, job.instance.name, why)
 
 
 def _jobs(tx: ReadTx) -> list[_Job]:

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
 from enum import StrEnum
-from zoneinfo import ZoneInfo
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from wlctl.model.package import Schedule
 
@@ -45,6 +45,15 @@ class Due:
 
     at_ms: int | None
     kept_at_ms: int
+
+
+def is_zone_known(schedule: Schedule) -> bool:
+    """Answer whether this machine knows the timezone; of one it does not, nothing can be said."""
+    try:
+        ZoneInfo(schedule.timezone)
+    except (ZoneInfoNotFoundError, ValueError, OSError):
+        return False
+    return True
 
 
 def first_due(schedule: Schedule, now_ms: int) -> Due:
