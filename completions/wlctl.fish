@@ -13,12 +13,12 @@ function __wlctl_at -d 'Succeed where exactly these commands were typed'
                 return 1
             case '-*'
                 switch "$at $word"
-                    case '* --action' '* --address' '* --after' '* --against' '* --agent' '* --as' '* --avoid' '* --capability' '* --containment' '* --count' '* --db' '* --env' '* --env-file' '* --file' '* --for' '* --generation' '* --grace' '* --host-key' '* --html' '* --instance' '* --key' '* --kind' '* --known-hosts' '* --label' '* --lease' '* --max-reschedules' '* --message' '* --name' '* --node' '* --output' '* --pin' '* --plan' '* --plan-out' '* --policy' '* --port' '* --prefer' '* --principal' '* --project' '* --projects' '* --reason' '* --remove-capability' '* --remove-label' '* --secret' '* --sign' '* --signature' '* --signer' '* --since' '* --snapshot' '* --tail' '* --tier' '* --timeout' '* --until' '* --wait' '* --watch' '* --where' '* --why' '* --workload' '* -l' '* -m' '* -o' '/node/add -f'
+                    case '* --action' '* --address' '* --after' '* --against' '* --agent' '* --as' '* --avoid' '* --capability' '* --containment' '* --count' '* --db' '* --env' '* --env-file' '* --file' '* --for' '* --generation' '* --grace' '* --host-key' '* --html' '* --instance' '* --keep' '* --key' '* --kind' '* --known-hosts' '* --label' '* --lease' '* --max-reschedules' '* --message' '* --name' '* --node' '* --output' '* --pin' '* --plan' '* --plan-out' '* --policy' '* --port' '* --prefer' '* --principal' '* --project' '* --projects' '* --reason' '* --remove-capability' '* --remove-label' '* --secret' '* --sign' '* --signature' '* --signer' '* --since' '* --snapshot' '* --tail' '* --tier' '* --timeout' '* --until' '* --wait' '* --watch' '* --where' '* --why' '* --workload' '* -l' '* -m' '* -o' '/node/add -f'
                         set skip value
                 end
             case '*'
                 switch "$at/$word"
-                    case /init /signer /signer/add /signer/ls /signer/rm /signer/import /signer/export /policy /policy/show /policy/check /policy/apply /policy/test /approve /approvals /revoke /unrevoke /revocations /package /package/init /package/build /package/sign /package/verify /package/show /package/ls /package/fetch /package/gc /doctor /node /node/add /node/ls /node/show /node/probe /node/measure /node/set /node/cordon /node/uncordon /node/rekey /node/enforce /node/attest-dead /node/rm /place /decisions /explain /ps /status /history /prove /wait /logs /start /restart /stop /unload /reconcile /alerts /alerts/ls /alerts/ack /audit /audit/log /audit/verify /audit/checkpoint /audit/export /ledger /ledger/check /ledger/backup /ledger/migrate /ledger/snapshot /config /config/show /help /completion
+                    case /init /signer /signer/add /signer/ls /signer/rm /signer/import /signer/export /policy /policy/show /policy/check /policy/apply /policy/test /approve /approvals /revoke /unrevoke /revocations /package /package/init /package/build /package/sign /package/verify /package/show /package/ls /package/fetch /package/gc /doctor /node /node/add /node/ls /node/show /node/probe /node/measure /node/set /node/cordon /node/uncordon /node/rekey /node/enforce /node/attest-dead /node/rm /place /decisions /explain /ps /status /history /prove /wait /logs /start /restart /stop /unload /reconcile /alerts /alerts/ls /alerts/ack /audit /audit/log /audit/verify /audit/checkpoint /audit/export /ledger /ledger/check /ledger/backup /ledger/restore /ledger/rebuild /ledger/migrate /ledger/snapshot /config /config/show /help /completion
                         set at "$at/$word"
                 end
         end
@@ -54,7 +54,7 @@ complete -c wlctl -n "__wlctl_at ''" -a unload -d 'Stop copies as `stop` does, a
 complete -c wlctl -n "__wlctl_at ''" -a reconcile -d 'Look at every node once, finish what was interrupted, and carry out what was asked for.'
 complete -c wlctl -n "__wlctl_at ''" -a alerts -d 'What is wrong and waits for somebody.'
 complete -c wlctl -n "__wlctl_at ''" -a audit -d 'The chain: what happened, in order, and whether the record of it is whole.'
-complete -c wlctl -n "__wlctl_at ''" -a ledger -d 'The ledger itself: checked, backed up, migrated.'
+complete -c wlctl -n "__wlctl_at ''" -a ledger -d 'The ledger itself: checked, backed up, brought back, migrated.'
 complete -c wlctl -n "__wlctl_at ''" -a config -d 'Settings, and who set them.'
 complete -c wlctl -n "__wlctl_at ''" -a help -d 'Explain exit codes, error codes, states and the other words of the output.'
 complete -c wlctl -n "__wlctl_at ''" -a completion -d 'Print the completions for a shell.'
@@ -710,6 +710,8 @@ complete -c wlctl -n "__wlctl_at /audit/export" -l no-color -d 'No colour'
 complete -c wlctl -n "__wlctl_at /audit/export" -l debug -d 'Show a traceback with an error'
 complete -c wlctl -n "__wlctl_at /ledger" -a check -d 'Check the ledger below its chain: file, pages, references, tables.'
 complete -c wlctl -n "__wlctl_at /ledger" -a backup -d 'Copy the ledger as it is at one moment, while others go on writing, and print where.'
+complete -c wlctl -n "__wlctl_at /ledger" -a restore -d 'Put a backup in the place of the ledger, and the keys beside it that are missing.'
+complete -c wlctl -n "__wlctl_at /ledger" -a rebuild -d 'Ask the nodes what they keep, and let the ledger know it again; nothing on them is changed.'
 complete -c wlctl -n "__wlctl_at /ledger" -a migrate -d 'Bring the ledger\'s tables to this version of wlctl, after a backup.'
 complete -c wlctl -n "__wlctl_at /ledger" -a snapshot -d 'Print the fleet as a decision sees it: nodes, instances, weights, the policy; no secrets.'
 complete -c wlctl -n "__wlctl_at /ledger" -s h -l help -d 'Show this text'
@@ -727,6 +729,7 @@ complete -c wlctl -n "__wlctl_at /ledger/check" -l yes -d 'Answer every question
 complete -c wlctl -n "__wlctl_at /ledger/check" -l no-color -d 'No colour'
 complete -c wlctl -n "__wlctl_at /ledger/check" -l debug -d 'Show a traceback with an error'
 complete -c wlctl -n "__wlctl_at /ledger/backup" -F
+complete -c wlctl -n "__wlctl_at /ledger/backup" -l keep -x -d 'Remove older backups there but the newest N'
 complete -c wlctl -n "__wlctl_at /ledger/backup" -s h -l help -d 'Show this text'
 complete -c wlctl -n "__wlctl_at /ledger/backup" -l db -r -F -d 'The ledger'
 complete -c wlctl -n "__wlctl_at /ledger/backup" -s o -l output -x -a 'table wide json jsonl name' -d 'One of table, wide, json, jsonl, name'
@@ -734,6 +737,27 @@ complete -c wlctl -n "__wlctl_at /ledger/backup" -s m -l message -x -d 'Keep TEX
 complete -c wlctl -n "__wlctl_at /ledger/backup" -l yes -d 'Answer every question with yes'
 complete -c wlctl -n "__wlctl_at /ledger/backup" -l no-color -d 'No colour'
 complete -c wlctl -n "__wlctl_at /ledger/backup" -l debug -d 'Show a traceback with an error'
+complete -c wlctl -n "__wlctl_at /ledger/restore" -F
+complete -c wlctl -n "__wlctl_at /ledger/restore" -l replace -d 'Also where there is a ledger; it is kept aside'
+complete -c wlctl -n "__wlctl_at /ledger/restore" -s h -l help -d 'Show this text'
+complete -c wlctl -n "__wlctl_at /ledger/restore" -l db -r -F -d 'The ledger'
+complete -c wlctl -n "__wlctl_at /ledger/restore" -s o -l output -x -a 'table wide json jsonl name' -d 'One of table, wide, json, jsonl, name'
+complete -c wlctl -n "__wlctl_at /ledger/restore" -s m -l message -x -d 'Keep TEXT in the chain'
+complete -c wlctl -n "__wlctl_at /ledger/restore" -l yes -d 'Answer every question with yes'
+complete -c wlctl -n "__wlctl_at /ledger/restore" -l no-color -d 'No colour'
+complete -c wlctl -n "__wlctl_at /ledger/restore" -l debug -d 'Show a traceback with an error'
+complete -c wlctl -n "__wlctl_at /ledger/rebuild" -l port -x -d 'Of their sshd; 0 for what ssh would use'
+complete -c wlctl -n "__wlctl_at /ledger/rebuild" -l sudo -d 'Run actions through `sudo -n`'
+complete -c wlctl -n "__wlctl_at /ledger/rebuild" -l tier -x -d 'Of those that the signed list of the fleet lacks'
+complete -c wlctl -n "__wlctl_at /ledger/rebuild" -l host-key -x -d 'The fingerprint it must show; asks otherwise'
+complete -c wlctl -n "__wlctl_at /ledger/rebuild" -l known-hosts -r -F -d 'Take only host keys that this file has'
+complete -c wlctl -n "__wlctl_at /ledger/rebuild" -s h -l help -d 'Show this text'
+complete -c wlctl -n "__wlctl_at /ledger/rebuild" -l db -r -F -d 'The ledger'
+complete -c wlctl -n "__wlctl_at /ledger/rebuild" -s o -l output -x -a 'table wide json jsonl name' -d 'One of table, wide, json, jsonl, name'
+complete -c wlctl -n "__wlctl_at /ledger/rebuild" -s m -l message -x -d 'Keep TEXT in the chain'
+complete -c wlctl -n "__wlctl_at /ledger/rebuild" -l yes -d 'Answer every question with yes'
+complete -c wlctl -n "__wlctl_at /ledger/rebuild" -l no-color -d 'No colour'
+complete -c wlctl -n "__wlctl_at /ledger/rebuild" -l debug -d 'Show a traceback with an error'
 complete -c wlctl -n "__wlctl_at /ledger/migrate" -s h -l help -d 'Show this text'
 complete -c wlctl -n "__wlctl_at /ledger/migrate" -l db -r -F -d 'The ledger'
 complete -c wlctl -n "__wlctl_at /ledger/migrate" -s o -l output -x -a 'table wide json jsonl name' -d 'One of table, wide, json, jsonl, name'

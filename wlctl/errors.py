@@ -409,8 +409,8 @@ class ChainBroken(WlctlError):
 class LedgerRolledBack(WlctlError):
     """The ledger is older than what its nodes were told: a backup, or a copy used elsewhere since.
 
-    What happened since is not known to it, so until it was rebuilt from its nodes only stop,
-    unload, cordon and revoke are done.
+    What happened since is not known to it, so only stop, unload, cordon and revoke are
+    done until `wlctl ledger rebuild` has asked the nodes.
     """
 
     code = "ledger-rolled-back"
@@ -421,8 +421,8 @@ class LedgerForked(WlctlError):
     """A node was told another event in the place of one here: this is one of two copies in use.
 
     Or it is an old one that went on. Keep one of them, and take the other away. In the one that is
-    kept a rebuild asks the nodes what the other one did; until then only stop, unload, cordon and
-    revoke are done.
+    kept `wlctl ledger rebuild` asks the nodes what the other one did; until then only stop, unload,
+    cordon and revoke are done.
     """
 
     code = "ledger-forked"

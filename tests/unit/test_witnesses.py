@@ -11,7 +11,7 @@ HEAD = ChainPoint(2, 100, OURS)
 
 
 @pytest.mark.parametrize(
-    ("theirs", "there", "ended_at", "standing"),
+    ("theirs", "there", "known", "standing"),
     [
         pytest.param(None, "", None, Standing.NONE, id="a node that keeps none says nothing"),
         pytest.param((2, 100, OURS), OURS, None, Standing.AGREES, id="the newest event itself"),
@@ -20,19 +20,27 @@ HEAD = ChainPoint(2, 100, OURS)
         pytest.param((2, 100, OTHER), OURS, None, Standing.FORKED, id="another newest event"),
         pytest.param((2, 101, OURS), "", None, Standing.ROLLED_BACK, id="one event more"),
         pytest.param((3, 1, OURS), OURS, None, Standing.ROLLED_BACK, id="a later epoch, ever so"),
-        pytest.param((1, 49, OURS), OURS, 50, Standing.AGREES, id="the last before a rebuild"),
-        pytest.param((1, 49, OTHER), OURS, 50, Standing.FORKED, id="another last before it"),
-        pytest.param((1, 50, OTHER), OURS, 50, Standing.SUPERSEDED, id="given up by a rebuild"),
-        pytest.param((1, 900, OTHER), "", 50, Standing.SUPERSEDED, id="given up, longer than now"),
-        pytest.param((0, 9, OTHER), OURS, None, Standing.SUPERSEDED, id="of a ledger that is gone"),
+        pytest.param((1, 49, OURS), OURS, None, Standing.AGREES, id="an event of before a rebuild"),
+        pytest.param((1, 50, OTHER), OURS, (1, 50), Standing.SUPERSEDED, id="given up by it"),
+        pytest.param(
+            (1, 50, OTHER), OURS, (2, 7), Standing.SUPERSEDED, id="given up, and left since"
+        ),
+        pytest.param(
+            (1, 900, OTHER), "", (1, 900), Standing.SUPERSEDED, id="longer than the chain"
+        ),
+        pytest.param((1, 51, OTHER), OURS, (1, 50), Standing.FORKED, id="more than it gave up"),
+        pytest.param((0, 9, OTHER), OURS, None, Standing.FORKED, id="of a node it did not ask"),
     ],
 )
 def test_a_ledger_is_believed_where_it_has_what_a_node_was_told(
-    theirs: tuple[int, int, str] | None, there: str, ended_at: int | None, standing: Standing
+    theirs: tuple[int, int, str] | None,
+    there: str,
+    known: tuple[int, int] | None,
+    standing: Standing,
 ) -> None:
     point = None if theirs is None else ChainPoint(*theirs)
 
-    assert judge(Ours(HEAD, there, ended_at), point) is standing
+    assert judge(Ours(HEAD, there, known), point) is standing
 
 
 def test_only_what_was_rolled_back_or_forked_is_doubted() -> None:

@@ -35,6 +35,39 @@ WantedBy=multi-user.target
 SIGTERM ends that one after the pass under way."""
 
 
+RECOVER = """\
+How to have a ledger back. Nodes keep what is needed for it: signed checkpoints of the chain, who is
+in the fleet, and what each was asked to run. `wlctl audit verify --witnesses` says how the ledger
+stands to them, and changes nothing on any.
+
+First stop what uses the ledger by itself: cron, and `wlctl reconcile --watch`.
+
+The ledger is deleted or damaged, and there is a backup:
+  wlctl ledger restore FILE          (--replace where there is one still; it is kept aside)
+  wlctl ledger rebuild
+
+The ledger is deleted, there is no backup, and its keys are still there (keys/ beside it):
+  wlctl ledger rebuild ops@10.0.0.5  (any node that was in the fleet; it knows the others)
+  wlctl signer add NAME KEYFILE      (and the policy: no node knows either)
+
+An old one is in use (ledger-rolled-back): somebody put a backup or a snapshot of the disk back. Use
+the newer one, if there is one. Otherwise:
+  wlctl ledger rebuild
+
+Two copies are in use (ledger-forked): keep one of them, take the other away with its cron lines, and:
+  wlctl ledger rebuild               (in the one that is kept)
+
+A rebuild is over when every node has answered. One that will not come back:
+  wlctl node attest-dead NODE        (your word that nothing runs there any more)
+  wlctl ledger rebuild
+
+Until it is over only stop, unload, cordon and revoke are done, also with a ledger that is far behind.
+After it: `wlctl ps`, `wlctl status --all`, `wlctl reconcile --dry-run`, and only then cron again.
+
+The keys are gone, too: no node lets a new key in by itself. `wlctl init` makes another installation;
+put its key on the nodes and add them, and end what the old one left there by hand."""
+
+
 @dataclass(frozen=True, slots=True)
 class Topic:
     """One word that output uses.
@@ -54,6 +87,7 @@ class Topic:
 def every() -> list[Topic]:
     """List every word that has a meaning of its own, by kind and word."""
     found = [*_exit_codes(), *_errors(), *_enums(), Topic("cron", "how to", CRON)]
+    found.append(Topic("recover-ledger", "how to", RECOVER))
     return sorted(found, key=_order)
 
 

@@ -8,7 +8,8 @@ from wlctl import signing
 from wlctl.errors import ExitCode, GateDenied, WlctlError
 from wlctl.flows import gate
 from wlctl.flows.runtime import Runtime
-from wlctl.ledger import chain, nodes, signers
+from wlctl.flows.witnesses import error_of
+from wlctl.ledger import chain, nodes, signers, witnesses
 from wlctl.lifecycle.oddity import oddities
 from wlctl.model.policy import Unreadable
 
@@ -59,6 +60,9 @@ def _guarded(about: str, look: Callable[[], Finding]) -> Finding:
 def _ledger(rt: Runtime) -> Finding:
     with rt.ledger.read() as tx:
         seq, _ = chain.head(tx)
+        why = witnesses.doubt_of(tx)
+    if why is not None:
+        raise error_of(why)
     where = f"{rt.home.ledger}, {seq} events, installation {rt.ledger.installation}"
     return Finding("ledger", Health.GOOD, where)
 

@@ -17,6 +17,7 @@ from wlctl.errors import (
     WlctlError,
 )
 from wlctl.flows import gate, operating
+from wlctl.flows.catching_up import catch_up
 from wlctl.flows.intents import check_ours
 from wlctl.flows.nodes import check_identity, check_placed_there
 from wlctl.flows.runtime import Runtime
@@ -26,7 +27,7 @@ from wlctl.ledger.operations import Operation, Turn
 from wlctl.ledger.store import ReadTx, WriteTx
 from wlctl.lifecycle.machine import IllegalTransition, step, walk
 from wlctl.lifecycle.seen import ended
-from wlctl.model.actions import Refused, Stopped, StopRequest, Unloaded, UnloadRequest
+from wlctl.model.actions import RefusalCode, Refused, Stopped, StopRequest, Unloaded, UnloadRequest
 from wlctl.model.event import Json
 from wlctl.model.generation import Proof
 from wlctl.model.ids import InstanceId
@@ -178,6 +179,14 @@ class _Wish:
 
 
 def _end(rt: Runtime, verb: Verb, instance: Instance, how: _How) -> Ending:
+    """End a copy; where its node has accepted something newer than the ledger knows, once more."""
+    found = _end_once(rt, verb, instance, how)
+    if found.code == RefusalCode.SUPERSEDED.value and catch_up(rt, found.instance):
+        return _end_once(rt, verb, found.instance, how)
+    return found
+
+
+def _end_once(rt: Runtime, verb: Verb, instance: Instance, how: _How) -> Ending:
     if instance.state is State.UNLOADED and not how.again:
         return Ending(verb, End.ALREADY, instance)
     with operations.turn(rt.ledger, instance.id, timeout_s=rt.settings.busy_timeout_s) as turn:

@@ -66,10 +66,19 @@ def init(rt: Runtime, signer_key: Path | None = None) -> Initialised:
             author=rt.author,
         ).close()
         made.append(home.ledger)
+    done = complete(rt, tuple(made))
+    if signer_key is None:
+        return done
+    return replace(done, signer=signers.add(rt, rt.author.principal, signer_key)[0])
+
+
+def complete(rt: Runtime, made: tuple[Path, ...] = ()) -> Initialised:
+    """Write down what every ledger has: the public keys, and a policy."""
+    home = rt.home
     done = Initialised(
         installation=rt.ledger.installation,
         ledger=home.ledger,
-        made=tuple(made),
+        made=made,
         ssh_public_key=signing.public_key(home.ssh_key),
         checkpoint_verifier=signing.note_verifier(
             home.checkpoint_key, name=f"wlctl/{rt.ledger.installation}"
@@ -77,9 +86,7 @@ def init(rt: Runtime, signer_key: Path | None = None) -> Initialised:
     )
     _record_keys(rt, done)
     _record_policy(rt)
-    if signer_key is None:
-        return done
-    return replace(done, signer=signers.add(rt, rt.author.principal, signer_key)[0])
+    return done
 
 
 def _record_keys(rt: Runtime, done: Initialised) -> None:

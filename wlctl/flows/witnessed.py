@@ -75,7 +75,7 @@ def _judge(
                 "never signed here"
             )
         with rt.ledger.read() as tx:
-            standing = judge(witnesses.ours(tx, one.at), one.at)
+            standing = judge(witnesses.ours(tx, node, one.at), one.at)
         if standing in DOUBTFUL:
             keep_doubt(rt, node, one.at, DOUBTFUL[standing])
             failure = error_of(DOUBTFUL[standing])

@@ -24,7 +24,7 @@ from wlctl.model.member import fleet_text, member_text, members_sha256, parse_fl
 from wlctl.model.node import Node
 from wlctl.model.policy import TEARDOWN, Action
 from wlctl.model.upkeep import ChainPoint, Checkpoint, Fleet, FleetMember
-from wlctl.model.witness import DOUBTFUL, Doubt
+from wlctl.model.witness import DOUBTFUL, Doubt, Standing
 
 if TYPE_CHECKING:
     from wlctl.host.node import NodeSession
@@ -97,10 +97,11 @@ class Watch:
             return
         rt = self._rt
         with rt.ledger.read() as tx:
-            standing = judge(witnesses.ours(tx, theirs), theirs)
+            standing = judge(witnesses.ours(tx, node, theirs), theirs)
         doubt = DOUBTFUL.get(standing)
         if doubt is None:
-            self._agreed.add(theirs)
+            if standing is Standing.AGREES:
+                self._agreed.add(theirs)
             return
         self._confirm(session, node, theirs)
         keep_doubt(rt, node, theirs, doubt)
@@ -218,12 +219,17 @@ def sign_head(rt: Runtime, head: ChainPoint) -> str:
 
 def is_signed(rt: Runtime, kept: Checkpoint, known: Collection[str]) -> bool:
     """Answer whether what a node keeps is a checkpoint that this installation has signed."""
+    return is_signed_by(rt.ledger.installation, kept, known)
+
+
+def is_signed_by(installation: str, kept: Checkpoint, known: Collection[str]) -> bool:
+    """Answer whether what a node keeps is a checkpoint that one of these keys has signed."""
     try:
         found = parse_checkpoint(signing.verify_note(kept.note, known))
     except WlctlError:
         return False
     at = kept.at
-    return found == Head(rt.ledger.installation, at.epoch, at.seq, at.sha256)
+    return found == Head(installation, at.epoch, at.seq, at.sha256)
 
 
 def signed_fleet(rt: Runtime) -> tuple[Fleet, str]:
@@ -232,25 +238,30 @@ def signed_fleet(rt: Runtime) -> tuple[Fleet, str]:
         members = tuple(
             FleetMember(one.name, one.node_id, one.address, one.tier) for one in nodes.ls(tx)
         )
-        epoch = witnesses.epoch_of(tx)
+        head = witnesses.head(tx)
     if sum(len(member_text(member)) for member in members) > FLEET_MAX_BYTES:
         members = ()
     sha256 = members_sha256(members)
-    text = fleet_text(rt.ledger.installation, epoch, sha256)
+    text = fleet_text(rt.ledger.installation, head.epoch, head.seq, sha256)
     note = signing.sign_note(text, name=origin(rt), key=rt.home.checkpoint_key)
     return Fleet(members, note), sha256
 
 
-def is_our_fleet(installation: str, fleet: Fleet, known: Collection[str]) -> bool:
-    """Answer whether this installation has signed that these machines are its fleet."""
+def parse_signed_fleet(
+    installation: str, fleet: Fleet, known: Collection[str]
+) -> tuple[int, int] | None:
+    """Read as of which epoch and event these machines were the fleet; None where nobody signed it.
+
+    Args:
+        known: Public keys of the installation.
+    """
     try:
         found = parse_fleet(signing.verify_note(fleet.note, known))
     except WlctlError:
-        return False
-    return found is not None and (found[0], found[2]) == (
-        installation,
-        members_sha256(fleet.members),
-    )
+        return None
+    if found is None or (found[0], found[3]) != (installation, members_sha256(fleet.members)):
+        return None
+    return found[1], found[2]
 
 
 def verifiers(rt: Runtime) -> set[str]:

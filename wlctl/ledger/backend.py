@@ -8,6 +8,7 @@ from typing import Protocol
 from sqlalchemy import ColumnElement, Connection, Engine
 
 from wlctl.errors import WlctlError
+from wlctl.ledger.enclosed import Enclosed
 from wlctl.ledger.locks import Locks
 
 
@@ -64,10 +65,13 @@ class Backend(Protocol):
         """Look for damage below the tables, and for settings that a ledger must not have."""
         ...
 
-    def copy_to(self, target: Path) -> Path:
+    def copy_to(self, target: Path, enclosed: Enclosed | None = None) -> Path:
         """Copy one consistent state of the ledger to a new file while others go on writing.
 
         The copy appears whole or not at all, readable by its owner alone.
+
+        Args:
+            enclosed: What goes into the copy beside the ledger.
 
         Raises:
             LedgerExists: Something is there already.

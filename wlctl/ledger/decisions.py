@@ -88,6 +88,53 @@ def record(
     return DecisionId(event.hash)
 
 
+def recalled(
+    tx: WriteTx,
+    *,
+    name: str,
+    workload: str,
+    package_id: str,
+    node: str,
+    instance_id: str,
+    before: str,
+    told: Mapping[str, Json],
+) -> DecisionId:
+    """Record that a copy is where it is by a decision that a lost ledger had made.
+
+    Args:
+        before: The id of that decision; its document is lost with it.
+        told: What the node says of it; the event binds it, as one of a decision binds its document.
+    """
+    digest = chain.sha256(chain.canonical(told))
+    payload: dict[str, Json] = {
+        "phase": "decision",
+        "document": digest,
+        "workload": workload,
+        "package": package_id,
+        "name": name,
+        "node": node,
+        "counts": {},
+        "dry_run": False,
+        "instance": instance_id,
+        "recalled": before,
+    }
+    event = chain.append(tx, "workload.place", payload)
+    tx.conn.execute(
+        insert(decisions).values(
+            id=event.hash,
+            seq=event.seq,
+            at_ms=tx.now_ms,
+            workload=workload,
+            name=name,
+            node=node,
+            dry_run=False,
+            sha256=digest,
+            document=None,
+        )
+    )
+    return DecisionId(event.hash)
+
+
 def find(tx: ReadTx, prefix: str) -> Stored:
     """Return the decision whose id begins with `prefix`.
 

@@ -42,6 +42,21 @@ def appearing(target: Path) -> Iterator[Path]:
         raise InvalidFile(f"{target} cannot be written: {error.strerror}") from error
 
 
+@contextlib.contextmanager
+def scratch(beside: Path) -> Iterator[Path]:
+    """Hand out an empty file beside another one, its owner's alone, that is gone at the end.
+
+    Raises:
+        LedgerBusy: Another process has it.
+    """
+    file = beside.with_name(f"{beside.name}.scratch{PARTIAL}")
+    with _kept_alone(file):
+        try:
+            yield file
+        finally:
+            _remove(file)
+
+
 def drop_unfinished(directory: Path, prefix: str) -> None:
     """Remove what killed processes left in `directory` of files whose name begins so."""
     for partial in directory.glob(f"{glob.escape(prefix)}*{PARTIAL}"):
@@ -57,6 +72,20 @@ def give_to_owner_of(ledger: Path, file: Path | int) -> None:
     if os.geteuid() == 0:
         owner = ledger.stat()
         os.chown(file, owner.st_uid, owner.st_gid)
+
+
+def write_private(path: Path, content: bytes, mode: int) -> None:
+    """Make a file that is not there, whole or not at all.
+
+    Raises:
+        LedgerExists, LedgerDiskFull, InvalidFile: See `appearing`.
+    """
+    with appearing(path) as partial:
+        with partial.open("wb") as file:
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
+        partial.chmod(mode)
 
 
 def sync_directory(directory: Path) -> None:

@@ -330,6 +330,12 @@ def get(tx: ReadTx, name: str) -> Node:
     return _node_of(row)
 
 
+def removed_ids(tx: ReadTx) -> set[str]:
+    """Return the identities of machines that were taken out of the fleet and are not in it now."""
+    rows = tx.conn.execute(select(nodes_table.c.node_id).where(nodes_table.c.removed)).scalars()
+    return set(rows) - {node.node_id for node in ls(tx)}
+
+
 def ls(tx: ReadTx) -> list[Node]:
     """Return the fleet, ascending by name."""
     return [_node_of(row) for row in tx.conn.execute(_QUERY.order_by(nodes_table.c.name))]

@@ -4,10 +4,10 @@ import os
 import time
 from pathlib import Path
 
-from sqlalchemy import insert
+from sqlalchemy import Connection, insert
 
 from wlctl.errors import LedgerBusy, LedgerDamaged, LedgerExists
-from wlctl.ledger import backup, chain, migrate, site
+from wlctl.ledger import backup, chain, migrate, site, witnesses
 from wlctl.ledger.backend import Backend
 from wlctl.ledger.files import SIDE_FILES, appearing, drop_unfinished
 from wlctl.ledger.migrate import SHIPPED, Migrated, Migrations
@@ -17,6 +17,7 @@ from wlctl.ledger.sqlite_errors import RESTORE
 from wlctl.ledger.store import Ledger, WriteTx, failures_said, reading, writing
 from wlctl.model.event import Author
 from wlctl.model.ids import InstallationId, is_checked_id
+from wlctl.model.witness import Doubt
 
 POLL_S = 0.02
 
@@ -80,12 +81,16 @@ def create_ledger(
     installation: InstallationId,
     now_ms: int,
     author: Author,
+    doubted: bool = False,
     busy_timeout_s: float = BUSY_TIMEOUT_S,
     migrations: Migrations = SHIPPED,
 ) -> Ledger:
     """Make the ledger at `path`, where nothing may be yet, readable by its owner alone.
 
     It appears there whole or not at all. Of two that make it at once, the second finds it made.
+
+    Args:
+        doubted: It takes the place of one that is gone, and knows nothing of what that one knew.
 
     Raises:
         LedgerExists: Something is there already, be it the journal of a ledger that is gone.
@@ -99,9 +104,9 @@ def create_ledger(
     deadline = time.monotonic() + busy_timeout_s
     while True:
         try:
-            _check_free(path)
+            check_free(path)
             with appearing(path) as new:
-                _make(new, installation, now_ms, author, migrations)
+                _make(new, installation, now_ms, author, migrations, doubted=doubted)
         except LedgerBusy:  # another one makes it
             if time.monotonic() >= deadline:
                 raise
@@ -118,7 +123,13 @@ def create_ledger(
 
 
 def _make(
-    path: Path, installation: InstallationId, now_ms: int, author: Author, migrations: Migrations
+    path: Path,
+    installation: InstallationId,
+    now_ms: int,
+    author: Author,
+    migrations: Migrations,
+    *,
+    doubted: bool,
 ) -> None:
     backend = Sqlite(path)
     try:
@@ -129,7 +140,10 @@ def _make(
             row = {"id": installation, "epoch": 0, "created_at_ms": now_ms}
             conn.execute(insert(installation_table).values(row))
             made: dict[str, str] = {"installation": installation, "revision": migrations.head}
-            chain.append(WriteTx(conn, now_ms, author), "ledger.init", made)
+            tx = WriteTx(conn, now_ms, author)
+            chain.append(tx, "ledger.init", made)
+            if doubted:
+                witnesses.doubt(tx, Doubt.RESTORED, {"backup": None})
     finally:
         backend.close()
 
@@ -162,16 +176,26 @@ def _migrate(
 
 def _opened(backend: Backend) -> Ledger:
     with reading(backend) as conn:
-        rows = conn.exec_driver_sql("SELECT id, epoch FROM installation").all()
+        installation, epoch = identity_of(backend, conn)
+    return Ledger(backend, installation=installation, epoch=epoch)
+
+
+def identity_of(backend: Backend, conn: Connection) -> tuple[InstallationId, int]:
+    """Read which installation a ledger is of, and how often it was restored.
+
+    Raises:
+        LedgerDamaged: It does not say.
+    """
+    rows = conn.exec_driver_sql("SELECT id, epoch FROM installation").all()
     if len(rows) != 1 or not is_checked_id(str(rows[0].id)):
         raise LedgerDamaged(
             f"the ledger {backend.where} is damaged: it does not name its installation",
             hint=RESTORE,
         )
-    return Ledger(backend, installation=InstallationId(rows[0].id), epoch=rows[0].epoch)
+    return InstallationId(rows[0].id), rows[0].epoch
 
 
-def _check_free(path: Path) -> None:
+def check_free(path: Path) -> None:
     """Make sure that neither a ledger nor the journal of one that is gone lies at `path`."""
     if os.path.lexists(path):
         raise LedgerExists(f"{path} is already there", hint="`wlctl ledger check` looks at it")

@@ -134,6 +134,31 @@ def begin(tx: WriteTx, mine: Turn, verb: str, *, token: str, phase: str = "inten
     return Operation(mine.scope, number, verb, token, phase, tx.now_ms)
 
 
+def skip_to(tx: WriteTx, scope: str, number: int, verb: str) -> bool:
+    """Let the next operation have a higher number than one that a lost ledger began; False if so.
+
+    Args:
+        number: The highest that the node has accepted.
+    """
+    newest = select(func.coalesce(func.max(table.c.number), 0)).where(table.c.scope == scope)
+    if tx.conn.execute(newest).scalar_one() >= number:
+        return False
+    tx.conn.execute(
+        insert(table).values(
+            scope=scope,
+            number=number,
+            verb=verb,
+            token="",
+            phase=verb,
+            started_at_ms=tx.now_ms,
+            closed_at_ms=tx.now_ms,
+            outcome=verb,
+            **_holding(tx),
+        )
+    )
+    return True
+
+
 def check(tx: ReadTx, operation: Operation) -> None:
     """Make sure that `operation` is still ours; the first thing in each of its transactions.
 

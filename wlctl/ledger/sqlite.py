@@ -25,6 +25,7 @@ from sqlalchemy.pool import QueuePool
 
 from wlctl.errors import LedgerDamaged, LedgerDiskFull, NotALedger, WlctlError
 from wlctl.ledger.backend import Finding
+from wlctl.ledger.enclosed import Enclosed, enclose
 from wlctl.ledger.files import appearing, give_to_owner_of
 from wlctl.ledger.locks import Locks
 from wlctl.ledger.sqlite_errors import RESTORE, failure_of, primary_code
@@ -170,7 +171,7 @@ class Sqlite:
         """See `Backend.failure`."""
         return failure_of(error, self.path, self._busy_timeout_s)
 
-    def copy_to(self, target: Path) -> Path:
+    def copy_to(self, target: Path, enclosed: Enclosed | None = None) -> Path:
         """See `Backend.copy_to`."""
         with appearing(target) as partial, contextlib.closing(self.connect()) as source:
             with contextlib.closing(Sqlite(partial).connect()) as copy:
@@ -181,6 +182,8 @@ class Sqlite:
                     if primary_code(error) != sqlite3.SQLITE_FULL:
                         raise
                     raise LedgerDiskFull(f"no room for a copy in {target.parent}") from error
+                if enclosed is not None:
+                    enclose(copy, enclosed)
                 if target.parent == self.path.parent:
                     give_to_owner_of(self.path, partial)
                 (fault,) = copy.execute("PRAGMA quick_check(1)").fetchone()

@@ -1,4 +1,4 @@
-"""What nodes were left to witness, whether the ledger is doubted, and where its epochs end."""
+"""What nodes were left to witness, whether the ledger is doubted, and when it is so no longer."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -20,7 +20,7 @@ RESTORED = "ledger.restored"
 
 @dataclass(frozen=True, slots=True)
 class Left:
-    """What a node was left last.
+    """What a node was left last, or was found to keep by a rebuild.
 
     Attributes:
         fleet_sha256: Of the members of the fleet that it was left, at whichever time.
@@ -47,7 +47,7 @@ def doubt(tx: WriteTx, why: Doubt, told: Mapping[str, Json]) -> Event | None:
     if doubt_of(tx) is not None:
         return None
     tx.conn.execute(update(installation).values(doubt=why.value))
-    name = tx.conn.execute(select(installation.c.id)).scalar_one()
+    name = name_of(tx)
     return chain.append(tx, DOUBT, {**told, "installation": name, "doubt": why.value})
 
 
@@ -58,8 +58,13 @@ def restored(tx: WriteTx, epoch: int, told: Mapping[str, Json]) -> Event:
         told: What it was made of, for the chain.
     """
     tx.conn.execute(update(installation).values(doubt=None, epoch=epoch))
-    name = tx.conn.execute(select(installation.c.id)).scalar_one()
+    name = name_of(tx)
     return chain.append(tx, RESTORED, {**told, "installation": name, "epoch": epoch})
+
+
+def name_of(tx: ReadTx) -> str:
+    """Return the identity that nodes know the ledger by."""
+    return str(tx.conn.execute(select(installation.c.id)).scalar_one())
 
 
 def epoch_of(tx: ReadTx) -> int:
@@ -73,24 +78,13 @@ def head(tx: ReadTx) -> ChainPoint:
     return ChainPoint(epoch_of(tx), seq, digest)
 
 
-def ours(tx: ReadTx, theirs: ChainPoint) -> Ours:
-    """Gather what the ledger has in the place of a node's checkpoint."""
+def ours(tx: ReadTx, node: Node, theirs: ChainPoint) -> Ours:
+    """Gather what the ledger has in the place of a checkpoint that a node keeps."""
     newest = head(tx)
     there = select(events.c.hash).where(events.c.seq == theirs.seq)
     found = tx.conn.execute(there).scalar_one_or_none()
-    ended = _ended_at(tx, theirs.epoch) if theirs.epoch < newest.epoch else None
-    return Ours(newest, found or "", ended)
-
-
-def _ended_at(tx: ReadTx, epoch: int) -> int | None:
-    later = (one for one in chain.events(tx, kind=RESTORED) if _epoch(one) > epoch)
-    first = next(later, None)
-    return None if first is None else first.seq
-
-
-def _epoch(event: Event) -> int:
-    told = event.payload["epoch"]
-    return told if isinstance(told, int) else 0
+    before = left_with(tx, node) if theirs.epoch < newest.epoch else None
+    return Ours(newest, found or "", None if before is None else (before.epoch, before.seq))
 
 
 def left_with(tx: ReadTx, node: Node) -> Left | None:
@@ -101,7 +95,7 @@ def left_with(tx: ReadTx, node: Node) -> Left | None:
 
 
 def left(tx: WriteTx, node: Node, point: ChainPoint, fleet_sha256: str) -> None:
-    """Keep what a node was left just now."""
+    """Keep what a node was left just now, or was found to keep."""
     tx.conn.execute(delete(witnesses).where(witnesses.c.node == node.name))
     tx.conn.execute(
         insert(witnesses).values(

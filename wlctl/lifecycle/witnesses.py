@@ -7,22 +7,25 @@ from wlctl.model.witness import Ours, Standing
 def judge(ours: Ours, theirs: ChainPoint | None) -> Standing:
     """Answer how the ledger stands to the newest checkpoint that a node keeps.
 
-    Within the ledger's epoch the event must be there, and be the same. Of an epoch before it, that
-    holds for what was before the event that ended it; what came after is what a rebuild gave up.
+    Within the ledger's epoch the event must be there, and be the same. What is of an epoch before
+    it, and is another event, was given up by the rebuild that asked the node; one that is newer
+    than what the node had then was left by somebody else since.
 
     Args:
         theirs: None where the node keeps none.
     """
     if theirs is None:
         return Standing.NONE
-    if theirs.epoch > ours.head.epoch:
+    head = ours.head
+    if theirs.epoch > head.epoch:
         return Standing.ROLLED_BACK
-    if theirs.epoch < ours.head.epoch:
-        if ours.ended_at_seq is None or theirs.seq >= ours.ended_at_seq:
-            return Standing.SUPERSEDED
-    elif theirs.seq > ours.head.seq:
-        return Standing.ROLLED_BACK
-    return Standing.AGREES if theirs.sha256 == ours.hash_there else Standing.FORKED
+    if theirs.sha256 == ours.hash_there:
+        return Standing.AGREES
+    if theirs.epoch == head.epoch:
+        return Standing.ROLLED_BACK if theirs.seq > head.seq else Standing.FORKED
+    if ours.known is not None and (theirs.epoch, theirs.seq) <= ours.known:
+        return Standing.SUPERSEDED
+    return Standing.FORKED
 
 
 def is_due(

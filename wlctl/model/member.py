@@ -12,9 +12,8 @@ FIELDS = 10
 PORT_MAX = 65535
 
 _FLAGS = {"": False, "yes": True}
-_NOTE = re.compile(
-    rf"wlctl/({CHECKED_ID.pattern})/fleet\n(0|[1-9][0-9]{{0,17}})\n([0-9a-f]{{64}})\n"
-)
+_NUMBER = "(0|[1-9][0-9]{0,17})"
+_NOTE = re.compile(rf"wlctl/({CHECKED_ID.pattern})/fleet\n{_NUMBER}\n{_NUMBER}\n([0-9a-f]{{64}})\n")
 
 
 def member_text(member: FleetMember) -> str:
@@ -71,15 +70,15 @@ def members_sha256(members: Sequence[FleetMember]) -> str:
     return hashlib.sha256("".join(texts).encode()).hexdigest()
 
 
-def fleet_text(installation: str, epoch: int, sha256: str) -> str:
-    """Write the text of the note that signs a fleet."""
-    return f"wlctl/{installation}/fleet\n{epoch}\n{sha256}\n"
+def fleet_text(installation: str, epoch: int, seq: int, sha256: str) -> str:
+    """Write the text of the note that signs a fleet, as of an event of the chain."""
+    return f"wlctl/{installation}/fleet\n{epoch}\n{seq}\n{sha256}\n"
 
 
-def parse_fleet(text: str) -> tuple[str, int, str] | None:
-    """Read what `fleet_text` wrote: installation, epoch, digest; None for anything else."""
+def parse_fleet(text: str) -> tuple[str, int, int, str] | None:
+    """Read what `fleet_text` wrote: installation, epoch, seq, digest; None for anything else."""
     found = _NOTE.fullmatch(text)
     if found is None:
         return None
-    installation, epoch, sha256 = found.groups()
-    return installation, int(epoch), sha256
+    installation, epoch, seq, sha256 = found.groups()
+    return installation, int(epoch), int(seq), sha256

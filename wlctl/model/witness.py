@@ -39,15 +39,15 @@ DOUBTFUL = {Standing.ROLLED_BACK: Doubt.ROLLED_BACK, Standing.FORKED: Doubt.FORK
 
 @dataclass(frozen=True, slots=True)
 class Ours:
-    """What the ledger has, as far as one checkpoint asks.
+    """What the ledger has, as far as one checkpoint of one node asks.
 
     Attributes:
         head: The newest event.
         hash_there: Of the event that has the checkpoint's number; empty where there is none.
-        ended_at_seq: Number of the event that ended the checkpoint's epoch; None when that epoch is
-            the ledger's own, or a later one.
+        known: Epoch and number of the newest checkpoint that this node was left, or was found to
+            keep by a rebuild; None for neither.
     """
 
     head: ChainPoint
     hash_there: str
-    ended_at_seq: int | None
+    known: tuple[int, int] | None

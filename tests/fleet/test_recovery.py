@@ -1,0 +1,147 @@
+"""A ledger that was deleted, set back or copied, told as an operator types it, on real nodes."""
+
+import json
+import shutil
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.fleet.field import ELM, OAK, Fleet, program
+from tests.fleet.sample import TIMEOUT_S
+from wlctl.errors import ExitCode
+from wlctl.flows import signers
+
+pytestmark = pytest.mark.timeout(TIMEOUT_S)
+
+
+def typed(fleet: Fleet, *args: str, code: ExitCode = ExitCode.DONE, db: Path | None = None) -> str:
+    """Type a command, see how it ends, and answer what it says."""
+    more = {} if db is None else {"WLCTL_DB": str(db)}
+    running = program(fleet, *args, WLCTL_YES="1", **more)
+    out, err = running.communicate(timeout=120)
+    assert running.returncode == code, (args, out, err)
+    return out + err
+
+
+def placed(fleet: Fleet) -> None:
+    """A copy on each node."""
+    typed(fleet, "place", "web", "--name", "web", "--pin", "elm", "--detach")
+    typed(fleet, "place", "web", "--name", "api", "--pin", "oak", "--detach")
+    assert sorted(fleet.copies()) == [ELM, OAK]
+
+
+def states(fleet: Fleet) -> dict[str, str]:
+    rows = json.loads(typed(fleet, "ps", "-o", "json"))["items"]
+    return {row["name"]: row["actual"] for row in rows}
+
+
+def ended(fleet: Fleet, *names: str) -> None:
+    """Everything can be stopped, proven and unloaded."""
+    for name in names:
+        typed(fleet, "stop", name)
+        assert "proven" in typed(fleet, "prove", name)
+    typed(fleet, "unload", *names)
+    assert fleet.copies() == []
+    assert "whole" in typed(fleet, "audit", "verify", "--witnesses")
+
+
+@pytest.fixture
+def itself(fleet: Fleet) -> Iterator[Fleet]:
+    """The fleet, whose ledger is as good as before afterwards: its signer is accepted."""
+    yield fleet
+    with fleet.runtime() as rt:
+        if "me" not in {one.name for one in signers.ls(rt)}:
+            signers.add(rt, "me", (fleet.home / "signer").with_name("signer.pub"))
+
+
+def test_a_deleted_ledger_is_made_again_from_one_node_and_everything_can_be_ended(
+    itself: Fleet,
+) -> None:
+    fleet = itself
+    placed(fleet)
+    typed(fleet, "stop", "api")
+    for file in fleet.home.glob("ledger.db*"):
+        file.unlink()
+    typed(fleet, "ps", code=ExitCode.USAGE)
+    oak = fleet.oak.address
+
+    said = typed(fleet, "ledger", "rebuild", f"{oak.user}@{oak.host}", "--port", str(oak.port))
+
+    assert "2 nodes answered" in said
+    assert states(fleet) == {"web": "running", "api": "stopping"}
+    assert fleet.copies() == [ELM]
+    fleet_now = json.loads(typed(fleet, "node", "ls", "-o", "json"))["items"]
+    assert [(row["name"], row["tier"]) for row in fleet_now] == [
+        ("elm", "paired"),
+        ("oak", "paired"),
+    ]
+    ended(fleet, "web", "api")
+
+
+def test_an_old_backup_only_ends_things_until_it_was_rebuilt(itself: Fleet) -> None:
+    fleet = itself
+    placed(fleet)
+    backup = fleet.home / "backup.db"
+    typed(fleet, "ledger", "backup", str(backup))
+    typed(fleet, "restart", "web")
+    typed(fleet, "unload", "api")
+    typed(fleet, "place", "web", "--name", "late", "--pin", "oak", "--detach")
+    typed(fleet, "ledger", "restore", str(backup), code=ExitCode.USAGE)
+    typed(fleet, "ledger", "restore", str(backup), "--replace")
+
+    for refused in (("place", "web", "--name", "more"), ("start", "web"), ("restart", "web")):
+        assert "[ledger-rolled-back]" in typed(fleet, *refused, code=ExitCode.LEDGER)
+    assert sorted(fleet.copies()) == [ELM, OAK], "nothing was sent"
+    typed(fleet, "node", "cordon", "elm")
+    typed(fleet, "node", "uncordon", "elm")
+    typed(fleet, "stop", "web")
+    assert fleet.copies() == [OAK]
+    typed(fleet, "ledger", "rebuild")
+
+    assert states(fleet) == {"web": "stopped", "late": "running"}
+    typed(fleet, "start", "web")
+    ended(fleet, "web", "late")
+    backup.unlink()
+    for aside in fleet.home.glob("ledger.db.replaced-*"):
+        aside.unlink()
+
+
+def test_a_copied_ledger_that_is_used_on_two_machines_is_found_at_the_first_contact(
+    itself: Fleet, tmp_path: Path
+) -> None:
+    fleet = itself
+    placed(fleet)
+    shutil.copytree(fleet.home, tmp_path / "other")
+    other = tmp_path / "other" / "ledger.db"
+    typed(fleet, "place", "web", "--name", "there", "--pin", "elm", "--detach", db=other)
+
+    said = typed(fleet, "place", "web", "--name", "here", "--pin", "elm", code=ExitCode.LEDGER)
+
+    assert "[ledger-forked]" in said or "[ledger-rolled-back]" in said
+    assert sorted(fleet.copies()) == [ELM, ELM, OAK], "nothing was sent"
+    said = typed(fleet, "audit", "verify", "--witnesses", code=ExitCode.LEDGER)
+    assert "elm was told" in said
+    typed(fleet, "ledger", "rebuild")
+    assert states(fleet).keys() == {"web", "api", "there"}
+    typed(fleet, "place", "web", "--name", "more", code=ExitCode.LEDGER, db=other)
+    assert sorted(fleet.copies()) == [ELM, ELM, OAK], "the other one is told at once"
+    ended(fleet, "web", "api", "there")
+
+
+def test_what_a_backup_holds_of_keys_is_its_owners_alone(itself: Fleet, tmp_path: Path) -> None:
+    fleet = itself
+    backup = tmp_path / "backup.db"
+    typed(fleet, "ledger", "backup", str(backup))
+    secret = (fleet.home / "keys" / "ssh_ed25519").read_bytes().splitlines()[1]
+
+    found = subprocess.run(
+        ["grep", "-rlF", secret.decode(), str(fleet.home), str(tmp_path)],
+        capture_output=True,
+        encoding="utf-8",
+        check=False,
+    ).stdout.split()
+
+    assert sorted(found) == sorted([str(fleet.home / "keys" / "ssh_ed25519"), str(backup)])
+    assert backup.stat().st_mode & 0o777 == 0o600
