@@ -63,6 +63,9 @@ ROWS = [
         {"state": State.LOST, "has_other": True}, Act.END_LOST, id="what was lost and has another"
     ),
     pytest.param(
+        {"state": State.LOST, "has_open": True}, Act.NOTHING, id="what was lost, while not known"
+    ),
+    pytest.param(
         {"state": State.LOST, "same_boot": False}, Act.START_AGAIN, id="what was lost to a reboot"
     ),
     pytest.param({"same_boot": False}, Act.START_AGAIN, id="what ran before a reboot"),
@@ -134,10 +137,7 @@ CASES = st.builds(
     st.sampled_from(Desired),
     st.sampled_from(Liveness),
     st.one_of(st.none(), st.sampled_from(Listing)),
-    st.booleans(),
-    st.booleans(),
-    st.booleans(),
-    st.booleans(),
+    *(st.booleans() for _ in range(5)),
 )
 
 

@@ -7,7 +7,7 @@ tried again less and less often.
 from dataclasses import dataclass, replace
 
 from wlctl.errors import Busy, Overtaken, WlctlError
-from wlctl.flows import ending, missing, recover, starting
+from wlctl.flows import ending, missing, recover, replacing, starting
 from wlctl.flows.ending import End, Ending
 from wlctl.flows.intents import walk_to
 from wlctl.flows.looking import Look
@@ -189,6 +189,7 @@ def case_of(tx: ReadTx, instance: Instance, look: Look) -> Case:
     else:
         listing = Listing.MISSING
     runs = generations.of_instance(tx, instance.id)
+    others = instances.others_of_order(tx, instance.id)
     launch = runs[-1].launch if runs else None
     boot_id = str(launch["boot_id"]) if launch else look.status.boot_id
     return Case(
@@ -197,7 +198,8 @@ def case_of(tx: ReadTx, instance: Instance, look: Look) -> Case:
         node=Liveness.ALIVE,
         listing=listing,
         same_boot=boot_id == look.status.boot_id,
-        has_other=has_other(tx, instance),
+        has_other=any(map(_lives, others)),
+        has_open=any(map(_may_live, others)),
         is_gone=all(run.is_gone for run in runs),
         runs_once=instance.kind is not Kind.SERVICE,
     )
@@ -206,22 +208,18 @@ def case_of(tx: ReadTx, instance: Instance, look: Look) -> Case:
 _STARTING = frozenset({State.REQUESTED, State.PLACED, State.FETCHING, State.VERIFIED})
 
 
-def has_other(tx: ReadTx, instance: Instance) -> bool:
-    """Answer whether its order has another copy that lives, is starting or is unsettled."""
-    return any(
-        one.unsettled or one.state in LIVE or one.state in _STARTING
-        for one in instances.others_of_order(tx, instance.id)
-    )
+def _lives(other: Instance) -> bool:
+    return other.state in LIVE and not other.unsettled
+
+
+def _may_live(other: Instance) -> bool:
+    return other.unsettled or other.state in _STARTING
 
 
 def _act(rt: Runtime, node: Node, instance: Instance, act: Act, look: Look) -> Done:
     match act:
-        case Act.STOP if instance.desired is Desired.STOPPED:
-            return _ended(act, ending.stop_one(rt, instance))
-        case Act.STOP | Act.DEPART | Act.END_REVOKED | Act.END_LOST:
-            return _ended(act, ending.unload_one(rt, instance))
-        case Act.END_ORPHAN:
-            return _ended(act, ending.unload_again(rt, instance), AlertKind.ORPHAN)
+        case Act.STOP | Act.DEPART | Act.END_REVOKED | Act.END_LOST | Act.END_ORPHAN:
+            return _end(rt, instance, act)
         case Act.START:
             return _started(act, starting.start_one(rt, instance))
         case Act.START_AGAIN:
@@ -237,6 +235,18 @@ def _act(rt: Runtime, node: Node, instance: Instance, act: Act, look: Look) -> D
             return _prove_missing(rt, node, instance, look)
         case Act.NOTHING | Act.LOSE | Act.REPLACE:
             raise AssertionError(f"{act.value} is nothing to do on a node that answers")
+
+
+def _end(rt: Runtime, instance: Instance, act: Act) -> Done:
+    if act is Act.STOP and instance.desired is Desired.STOPPED:
+        return _ended(act, ending.stop_one(rt, instance))
+    if act is Act.END_ORPHAN:
+        return _ended(act, ending.unload_again(rt, instance), AlertKind.ORPHAN)
+    if act is Act.END_LOST:
+        with rt.ledger.write(rt.now_ms(), rt.author) as tx:
+            replacing.give_way(tx, instances.get(tx, instance.id))
+        return _ended(act, ending.unload_one(rt, instance), AlertKind.ORPHAN)
+    return _ended(act, ending.unload_one(rt, instance))
 
 
 def _lose(rt: Runtime, instance: Instance, reason: str) -> None:
@@ -261,7 +271,8 @@ def _adopt(rt: Runtime, instance: Instance, act: Act) -> Done:
     """Take back what was lost and runs; how it is, the next look says."""
     with rt.ledger.write(rt.now_ms(), rt.author) as tx:
         now = instances.get(tx, instance.id)
-        if now.state is State.LOST and not has_other(tx, now):
+        others = instances.others_of_order(tx, now.id)
+        if now.state is State.LOST and not any(_lives(one) or _may_live(one) for one in others):
             walk_to(tx, now, State.RUNNING, "its node answers again, and has it")
             instances.hold_as_before(tx, now.id)
     return Done(instance.name, instance.node, act, State.RUNNING.value)

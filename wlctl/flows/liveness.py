@@ -134,6 +134,13 @@ def record(
     return Standings(dead, judged.isolated, tuple(_alerts(asked, contacts, dead, judged.isolated)))
 
 
+def as_known(asked: Sequence[Node], contacts: Contacts) -> Standings:
+    """Say how the fleet stands by what is known: a look that keeps nothing declares nobody dead."""
+    dead = (one.name for one in asked if one.liveness is Liveness.DEAD)
+    silent = frozenset(name for name in dead if name in contacts.failures)
+    return Standings(silent, isolated=False, alerts=())
+
+
 def _standing(node: Node, now_ms: int) -> Standing:
     until_ms = node.cordoned_until_ms
     is_window = node.cordoned and until_ms is not None and now_ms < until_ms

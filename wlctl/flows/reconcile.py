@@ -12,9 +12,18 @@ from functools import partial
 from types import MappingProxyType
 
 from wlctl.errors import WlctlError
-from wlctl.flows import alerting, fanout, leasing, liveness, looking, losing, replacing
+from wlctl.flows import (
+    alerting,
+    fanout,
+    leasing,
+    liveness,
+    looking,
+    losing,
+    moving,
+    replacing,
+)
 from wlctl.flows.bringing import Done, bring
-from wlctl.flows.liveness import Contacts, Standings
+from wlctl.flows.liveness import Contacts
 from wlctl.flows.looking import Look
 from wlctl.flows.runtime import Runtime
 from wlctl.ledger import alerts, generations, instances, nodes, passes, troubles
@@ -114,10 +123,10 @@ def _go_over(rt: Runtime, wanted: Sequence[Node], whole: bool, *, dry_run: bool)
     began_at = rt.boot_time()
     contacts = _look_at_all(rt, wanted, dry_run=dry_run)
     if dry_run:
-        standings = Standings(frozenset(), isolated=False, alerts=())
+        standings = liveness.as_known(wanted, contacts)
     else:
         standings = liveness.record(rt, wanted, contacts, began_at, whole=whole)
-    done: list[Done] = []
+    done = [] if dry_run else [*map(_took, replacing.take_places(rt)), *moving.end_cut_off(rt)]
     for node in wanted:
         if node.name in contacts.looks:
             done += _on_node(rt, node, contacts.looks[node.name], dry_run=dry_run)
@@ -195,13 +204,12 @@ def _after_loss(
     rt: Runtime, dead: frozenset[NodeName], done: list[Done], *, dry_run: bool
 ) -> list[Done]:
     """Do what is to be done about what was lost, with its node or on one that has forgotten it."""
-    taken = [] if dry_run else [_took(one) for one in replacing.take_places(rt)]
     lost = losing.lose(rt, dead, dry_run=dry_run)
     again = [one for one in done if one.act is Act.REPLACE or _cannot_start(one)]
     homeless = [id_ for one in again if (id_ := _homeless(rt, one)) is not None]
     moved = losing.place_anew(rt, [*losing.lost_on(rt, dead), *homeless], dry_run=dry_run)
     kept = [one for one in done if one.act is not Act.REPLACE]
-    return [*kept, *taken, *lost, *moved]
+    return [*kept, *lost, *moved]
 
 
 def _took(new: Instance) -> Done:

@@ -25,6 +25,7 @@ from wlctl.lifecycle import replacing as judging
 from wlctl.lifecycle.backoff import backoff_ms
 from wlctl.lifecycle.machine import LIVE
 from wlctl.lifecycle.replacing import Backoff, Copy, Go, Held, LeaseWait
+from wlctl.model.actions import Secrets
 from wlctl.model.alert import AlertKind
 from wlctl.model.event import Json
 from wlctl.model.ids import InstanceId, NodeName, PackageId
@@ -216,39 +217,59 @@ def _begin(rt: Runtime, instance: Instance, admitted: Admitted, turn: Turn) -> B
         others = instances.others_of_order(tx, instance.id)
         if now.state is not State.LOST or now.desired is not Desired.RUNNING or others:
             return Replaced(now, Came.OVERTAKEN, "something else was asked of it meanwhile")
-        decision = deciding.decide(rt, tx, tx.now_ms, order, admitted)
-        if not decision.placements:
-            why = _no_node(decision)
-            kept = troubles.find(tx, instance.id)
-            if kept is None or kept.why != why:
-                deciding.record(tx, order, admitted, name=now.name, decision=decision)
-            _retry(tx, now, why)
-            return Replaced(now, Came.NO_NODE, why)
-        found, _told_in_full = deciding.record(
-            tx,
-            order,
-            admitted,
-            name=now.name,
-            decision=decision,
-            instance_id=InstanceId(turn.scope),
-        )
-        wanted = Wanted(
-            decision=found,
-            claim=claim_of(found, 1, 1),
-            name=now.name,
-            order=order,
-            order_row=instances.order_of(tx, now.id),
-            admitted=admitted,
-            request=decision.request,
-            replaces=now.id,
-            secrets=values,
-        )
-        placement = decision.placements[0]
-        intent = intend(rt, tx, wanted, placement.chosen, turn)
-        return Begun(now, intent, placement.dispatch[1:], turn)
+        begun = intend_anew(rt, tx, now, order, admitted, turn=turn, values=values)
+        if isinstance(begun, Begun):
+            return begun
+        why = no_node(begun)
+        kept = troubles.find(tx, instance.id)
+        if kept is None or kept.why != why:
+            deciding.record(tx, order, admitted, name=now.name, decision=begun)
+        _retry(tx, now, why)
+        return Replaced(now, Came.NO_NODE, why)
 
 
-def _no_node(decision: Decision) -> str:
+def intend_anew(
+    rt: Runtime,
+    tx: WriteTx,
+    old: Instance,
+    order: Order,
+    admitted: Admitted,
+    *,
+    turn: Turn,
+    values: Secrets,
+) -> Begun | Decision:
+    """Decide where another copy of an order goes, and write down that it is about to be placed.
+
+    Never where the old one is. The decision is the answer where no other node fits.
+    """
+    decision = deciding.decide(rt, tx, tx.now_ms, order, admitted)
+    fit = decision.placements[0].dispatch if decision.placements else ()
+    elsewhere = [candidate for candidate in fit if candidate.node != old.node]
+    if not elsewhere:
+        return decision
+    found, _ = deciding.record(
+        tx,
+        order,
+        admitted,
+        name=old.name,
+        decision=decision,
+        instance_id=InstanceId(turn.scope),
+    )
+    wanted = Wanted(
+        decision=found,
+        claim=claim_of(found, 1, 1),
+        name=old.name,
+        order=order,
+        order_row=instances.order_of(tx, old.id),
+        admitted=admitted,
+        request=decision.request,
+        replaces=old.id,
+        secrets=values,
+    )
+    return Begun(old, intend(rt, tx, wanted, elsewhere[0], turn), tuple(elsewhere[1:]), turn)
+
+
+def no_node(decision: Decision) -> str:
     """Say why no node fits, by how many fail what: the decision itself has every reason."""
     counts = deciding.counts_of(decision)
     failed = [f"{name} ({count})" for name, count in counts.items() if name not in _NO_REASON]
@@ -303,8 +324,9 @@ def take_places(rt: Runtime) -> list[Instance]:
 
 def _is_ready(tx: ReadTx, new: Instance) -> bool:
     """Answer whether what it replaces is lost or gone, and it runs itself."""
-    if new.replaces is None or new.unsettled:
+    if new.replaces in (None, new.id) or new.unsettled:
         return False
+    assert new.replaces is not None
     old = instances.get(tx, new.replaces)
     lives = new.state in LIVE or new.state in (State.FINISHED, State.FAILED, State.LOADED)
     return old.state in CLOSED or (lives and old.state is State.LOST)
@@ -319,7 +341,13 @@ def _take_place(tx: WriteTx, new: Instance) -> bool:
         evidence: dict[str, Json] = {"by": new.id, "node": new.node}
         reason = f"its place was taken by {new.id} on {new.node}"
         instances.advance(tx, old, (State.RESCHEDULED,), reason, evidence)
-    desired = old.desired if old.desired is not Desired.RUNNING else new.desired
+    asked_since = old.replaces is None and old.desired is not Desired.RUNNING
+    desired = old.desired if asked_since else new.desired
     instances.change(tx, new.id, replaces=None, desired=desired.value)
     troubles.clear(tx, old.id)
     return True
+
+
+def give_way(tx: WriteTx, old: Instance) -> None:
+    """Take the name from a copy that another one stands in for: from then on it is only ended."""
+    instances.change(tx, old.id, replaces=old.id, desired=Desired.UNLOADED.value)

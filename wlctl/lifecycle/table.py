@@ -61,7 +61,8 @@ class Case:
         node: None where another machine answered in its node's name: it lists nothing.
         listing: None where the node did not answer.
         same_boot: Its node runs the boot that its newest run was launched under.
-        has_other: Its order has another copy that lives, is starting or is unsettled.
+        has_other: Its order has another copy that lives.
+        has_open: Its order has another copy of which it is not known whether it lives.
         is_gone: Every run of it is proven ended.
         runs_once: It is a job.
     """
@@ -72,6 +73,7 @@ class Case:
     listing: Listing | None = None
     same_boot: bool = True
     has_other: bool = False
+    has_open: bool = False
     is_gone: bool = False
     runs_once: bool = False
 
@@ -126,13 +128,17 @@ def _listed(case: Case) -> Act:
     if not wanted:
         return _unwanted(case)
     if case.state is State.LOST:
-        return Act.END_LOST if case.has_other else _lost_and_listed(case)
+        return _lost_and_listed(case)
     if case.state in LIVE and not case.same_boot:
         return _after_reboot(case)
     return Act.START if case.state in _TO_START else Act.NOTHING
 
 
 def _lost_and_listed(case: Case) -> Act:
+    if case.has_other:
+        return Act.END_LOST
+    if case.has_open:
+        return Act.NOTHING  # it runs on: whichever is ended before that is known may be the last
     return Act.ADOPT if case.same_boot else _after_reboot(case)
 
 

@@ -73,7 +73,8 @@ class Instance:
             nothing is asked, or was not yet.
         since_ms: When `state` was entered.
         seen_at_ms: The last contact that told of it; None before the first.
-        replaces: The copy whose place it is taking; None again once it has.
+        replaces: The copy whose place it is taking; None again once it has. Itself where another
+            one has taken its place: it has no name any more, and is only ended.
     """
 
     id: InstanceId

@@ -1,0 +1,330 @@
+"""Move a copy by hand: the new one is up and healthy first, then the old one is proven gone.
+
+Where two may never run, or that is asked for, the old one is proven stopped first. Whatever fails
+leaves the old one serving, or starts it again; what a killed move leaves, the next pass ends.
+"""
+
+from collections.abc import Callable
+from contextlib import ExitStack
+from dataclasses import dataclass, replace
+from enum import StrEnum
+
+from wlctl.errors import Busy, IllegalStep, Overtaken, UsageError, WlctlError
+from wlctl.flows import deciding, ending, packages, recover, replacing, secrets, staged, starting
+from wlctl.flows.bringing import Done
+from wlctl.flows.deciding import Order
+from wlctl.flows.dispatch import Dispatched, dispatch
+from wlctl.flows.ending import End, Ending
+from wlctl.flows.packages import Admitted
+from wlctl.flows.replacing import Begun
+from wlctl.flows.runtime import Runtime
+from wlctl.flows.start_intents import Begin, Beginning
+from wlctl.flows.waiting import Awaited, Came, Until, wait
+from wlctl.ledger import instances, nodes, operations, troubles
+from wlctl.ledger.store import ReadTx
+from wlctl.ledger.troubles import Trouble
+from wlctl.lifecycle.machine import LIVE
+from wlctl.lifecycle.table import Act
+from wlctl.model.actions import Secrets
+from wlctl.model.alert import AlertKind
+from wlctl.model.ids import NodeName
+from wlctl.model.instance import CLOSED, Desired, Instance, State
+from wlctl.model.placement import Decision
+
+
+class Step(StrEnum):
+    """How far a move got."""
+
+    MOVED = "moved"
+    """The new copy runs, and the old one is proven gone."""
+    WOULD = "would_move"
+    """A dry run: so it would be done."""
+    NO_NODE = "no_node"
+    """No other node fits; the old copy runs on."""
+    NOT_STOPPED = "not_stopped"
+    """The old copy was to be stopped first and is not proven stopped; no other was begun."""
+    NOT_PLACED = "not_placed"
+    """No node took it; the old copy serves."""
+    NOT_UP = "not_up"
+    """The new copy did not come up and was ended; the old one serves."""
+    UNSETTLED = "unsettled"
+    """Nobody knows whether the new copy runs; `reconcile` settles that. The old one serves."""
+    NOT_GONE = "not_gone"
+    """The new copy runs and has the name; the old one is not proven gone and holds what it held."""
+    DOWN = "down"
+    """The old copy was stopped first, no new one came up, and the old one does not start again."""
+
+
+@dataclass(frozen=True, slots=True)
+class Moved:
+    """What came of a move.
+
+    Attributes:
+        instance: The copy that has the name now.
+        node: Where the new copy is, or would be; None where there is none.
+        detail: In words; text from outside.
+    """
+
+    step: Step
+    instance: Instance
+    origin: NodeName
+    node: NodeName | None = None
+    detail: str = ""
+    awaited: Awaited | None = None
+    decision: Decision | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Way:
+    """How a copy is moved.
+
+    Attributes:
+        to: This node or none.
+        stop_first: Prove the old copy stopped before the new one is placed.
+        timeout_s: How long the new copy may take to be up.
+    """
+
+    to: NodeName | None = None
+    stop_first: bool = False
+    dry_run: bool = False
+    timeout_s: float = 60.0
+
+
+def move(
+    rt: Runtime, instance: Instance, way: Way, *, go_on: Callable[[], bool] = lambda: True
+) -> Moved:
+    """Move a running copy to another node.
+
+    Args:
+        go_on: Answers False once no further step may begin.
+
+    Raises:
+        Busy: Another operation on it did not end in time.
+        IllegalStep: It does not run, or is being moved.
+        UnknownName: There is no such node.
+        UsageError: Its data would stay behind, or it was ordered for its node alone.
+        WlctlError: Its package or its secrets cannot be had: nothing was begun.
+    """
+    admitted = packages.admit_stored(rt, instance.package_id)
+    _check(rt, instance, admitted, way)
+    with rt.ledger.read() as tx:
+        order = replacing.order_again(tx, instance)
+        is_leased = staged.lease_of(tx, instance) is not None
+    way = replace(way, stop_first=way.stop_first or is_leased)
+    order = replace(order, pin=way.to)
+    if way.dry_run:
+        return _would(rt, instance, order, admitted)
+    values = secrets.resolve(rt, admitted.spec.secrets, dict(order.secrets))
+    one = _Move(rt, instance, way, order, admitted, values, go_on)
+    return one.old_first() if way.stop_first else one.new_first()
+
+
+def _check(rt: Runtime, instance: Instance, admitted: Admitted, way: Way) -> None:
+    with rt.ledger.read() as tx:
+        if way.to is not None:
+            nodes.get(tx, way.to)
+        is_open = recover.is_open(tx, instance)
+        others = instances.others_of_order(tx, instance.id)
+        pin = instances.options_of(tx, instance.id).get("pin")
+    if instance.state not in LIVE or instance.desired is not Desired.RUNNING or is_open:
+        raise IllegalStep(
+            f"{instance.name} is {instance.state.value} and is to be {instance.desired.value}",
+            hint="only a copy that runs, and that nothing is at work on, is moved",
+        )
+    if others:
+        raise IllegalStep(
+            f"{instance.name} has another copy, on {others[0].node}, that is not settled",
+            hint="`wlctl reconcile` settles it",
+        )
+    if way.to == instance.node:
+        raise UsageError(f"{instance.name} is on {instance.node} already")
+    if admitted.workload.keep_data:
+        raise UsageError(
+            f"the data of {instance.name} is on {instance.node} and would stay behind",
+            hint=f"`wlctl stop {instance.name}`, bring its data over, and place it there",
+        )
+    if pin and way.to is None:
+        raise UsageError(
+            f"{instance.name} was ordered for {pin} alone",
+            hint="say where it is to go: --to NODE",
+        )
+
+
+def _would(rt: Runtime, instance: Instance, order: Order, admitted: Admitted) -> Moved:
+    with rt.ledger.read() as tx:
+        decision = deciding.decide(rt, tx, rt.now_ms(), order, admitted)
+    fit = decision.placements[0].dispatch if decision.placements else ()
+    node = next((one.node for one in fit if one.node != instance.node), None)
+    step = Step.NO_NODE if node is None else Step.WOULD
+    detail = replacing.no_node(decision) if node is None else ""
+    return Moved(step, instance, instance.node, node, detail, decision=decision)
+
+
+@dataclass(frozen=True)
+class _Move:
+    """One move under way."""
+
+    rt: Runtime
+    old: Instance
+    way: Way
+    order: Order
+    admitted: Admitted
+    values: Secrets
+    go_on: Callable[[], bool]
+
+    def new_first(self) -> Moved:
+        """Bring the new copy up beside the old one, then end the old one."""
+        up = self._bring_up()
+        return self._end_old(up) if up.step is Step.MOVED else self._without_new(up)
+
+    def old_first(self) -> Moved:
+        """Prove the old copy stopped, then bring the new one up; else start the old one again."""
+        with self.rt.ledger.write(self.rt.now_ms(), self.rt.author) as tx:
+            why = "a move has stopped it, and was cut off"
+            troubles.put(tx, self.old.id, Trouble(AlertKind.MOVE_CUT, why))
+        stopped = ending.stop_one(self.rt, self.old)
+        if stopped.end not in (End.DONE, End.ALREADY):
+            detail = stopped.detail or stopped.code
+            return self._start_old(Moved(Step.NOT_STOPPED, self.old, self.old.node, detail=detail))
+        up = self._bring_up()
+        return self._end_old(up) if up.step is Step.MOVED else self._start_old(up)
+
+    def _bring_up(self) -> Moved:
+        """Place the new copy, wait until it is up, and give it the name.
+
+        Its turn is kept for all of that: what a killed move has left has none, and is ended.
+        """
+        with ExitStack() as held:
+            up = self._place_and_wait(held)
+            if up.step is Step.MOVED and not self._take_name(up):
+                return replace(up, step=Step.NOT_UP, detail="something else was asked of it since")
+            return up
+
+    def _take_name(self, up: Moved) -> bool:
+        """Give the new copy the name, while it runs, and nobody asked for anything else."""
+        expected = Desired.STOPPED if self.way.stop_first else Desired.RUNNING
+        with self.rt.ledger.write(self.rt.now_ms(), self.rt.author) as tx:
+            old, new = instances.get(tx, self.old.id), instances.get(tx, up.instance.id)
+            is_asked = old.desired is not expected or operations.holder_of(tx, old.id) is not None
+            if is_asked or new.state not in LIVE or new.desired is not Desired.RUNNING:
+                return False
+            replacing.give_way(tx, old)
+            instances.change(tx, new.id, replaces=None)
+            troubles.clear(tx, old.id)
+            return True
+
+    def _place_and_wait(self, held: ExitStack) -> Moved:
+        rt, old = self.rt, self.old
+        turn = held.enter_context(operations.turn(rt.ledger, rt.new_instance_id()))
+        with rt.ledger.write(rt.now_ms(), rt.author) as tx:
+            now = instances.get(tx, old.id)
+            if now.state is not old.state and now.state is not State.STOPPED:
+                return Moved(Step.NOT_PLACED, now, old.node, detail=f"it is {now.state.value} now")
+            begun = replacing.intend_anew(
+                rt, tx, now, self.order, self.admitted, turn=turn, values=self.values
+            )
+        if not isinstance(begun, Begun):
+            why = replacing.no_node(begun)
+            return Moved(Step.NO_NODE, old, old.node, detail=why, decision=begun)
+        done = dispatch(rt, begun.intent, begun.rest, turn, go_on=self.go_on)
+        if not done.is_placed or done.instance is None:
+            step = Step.UNSETTLED if done.is_open else Step.NOT_PLACED
+            return Moved(step, done.instance or old, old.node, detail=_why(done))
+        if done.instance.id != turn.scope:
+            held.enter_context(operations.turn(rt.ledger, done.instance.id))
+        awaited = wait(
+            rt,
+            done.instance.id,
+            until=Until.RUNNING,
+            has_health=self.admitted.workload.health is not None,
+            timeout_s=self.way.timeout_s,
+            go_on=self.go_on,
+        )
+        step = Step.MOVED if awaited.came is Came.UP else Step.NOT_UP
+        new = awaited.instance
+        return Moved(step, new, old.node, new.node, awaited.detail, awaited)
+
+    def _without_new(self, failed: Moved) -> Moved:
+        """End a new copy that did not come up; the old one has the name."""
+        if failed.step is Step.NOT_UP:
+            ending.unload_one(self.rt, failed.instance)
+        with self.rt.ledger.read() as tx:
+            return replace(failed, instance=instances.get(tx, self.old.id))
+
+    def _start_old(self, failed: Moved) -> Moved:
+        """Start the old copy again; where another one may run, only `reconcile` may."""
+        failed = self._without_new(failed)
+        if failed.step is Step.UNSETTLED:
+            return failed
+        again = starting.start_one(self.rt, self.old)
+        with self.rt.ledger.write(self.rt.now_ms(), self.rt.author) as tx:
+            if again.begin in (Begin.DONE, Begin.ALREADY):
+                troubles.clear(tx, self.old.id)
+            now = instances.get(tx, self.old.id)
+        if again.begin in (Begin.DONE, Begin.ALREADY):
+            return replace(failed, instance=now)
+        detail = f"{failed.detail}; {again.detail or again.code}"
+        return replace(failed, step=Step.DOWN, instance=now, detail=detail)
+
+    def _end_old(self, up: Moved) -> Moved:
+        """Prove gone what has no name any more."""
+        ended = ending.unload_one(self.rt, self.old)
+        with self.rt.ledger.read() as tx:
+            now = instances.get(tx, up.instance.id)
+        if ended.end in (End.DONE, End.ALREADY):
+            return replace(up, instance=now)
+        return replace(up, step=Step.NOT_GONE, instance=now, detail=ended.detail or ended.code)
+
+
+def _why(done: Dispatched) -> str:
+    if done.failure is not None:
+        return done.failure.message
+    return ", ".join(f"{one.node}: {one.detail or one.code}" for one in done.attempts)
+
+
+def end_cut_off(rt: Runtime) -> list[Done]:
+    """End what killed moves have left: a new copy beside an old one that serves; start the old one.
+
+    A move that goes on has the turn of its new copy, and is left alone.
+    """
+    with rt.ledger.read() as tx:
+        beside = [one for one in instances.current(tx) if _is_beside(tx, one)]
+        halted = [
+            instances.get(tx, id_)
+            for id_, kept in troubles.ls(tx).items()
+            if kept.kind is AlertKind.MOVE_CUT
+        ]
+    done = [_try(rt, one, Act.STOP, ending.unload_one) for one in beside]
+    for one in halted:
+        with rt.ledger.read() as tx:
+            now = instances.get(tx, one.id)
+            alone = not instances.others_of_order(tx, one.id)
+        if now.state in CLOSED or not alone:
+            continue
+        done.append(_try(rt, now, Act.START, starting.start_one))
+        with rt.ledger.write(rt.now_ms(), rt.author) as tx:
+            if instances.get(tx, one.id).state in LIVE:
+                troubles.clear(tx, one.id)
+    return done
+
+
+def _is_beside(tx: ReadTx, new: Instance) -> bool:
+    if new.replaces in (None, new.id) or recover.is_open(tx, new):
+        return False
+    assert new.replaces is not None
+    old = instances.get(tx, new.replaces)
+    return old.state not in CLOSED and old.state is not State.LOST
+
+
+def _try(
+    rt: Runtime, one: Instance, act: Act, verb: Callable[[Runtime, Instance], Ending | Beginning]
+) -> Done:
+    try:
+        came = verb(rt, one)
+    except (Busy, Overtaken):
+        return Done(one.name, one.node, act, "busy")
+    except WlctlError as failure:
+        kind = AlertKind.ACTION_FAILED
+        return Done(one.name, one.node, act, "failed", failure.message, kind)
+    said = came.end.value if isinstance(came, Ending) else came.begin.value
+    return Done(one.name, one.node, act, said)
