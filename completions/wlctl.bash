@@ -13,10 +13,10 @@ _wlctl() {
         case $word in
             --) return ;;
             -*) case "$at $word" in
-                *\ --action|*\ --address|*\ --after|*\ --against|*\ --agent|*\ --as|*\ --avoid|*\ --capability|*\ --containment|*\ --count|*\ --db|*\ --env|*\ --env-file|*\ --file|*\ --for|*\ --generation|*\ --grace|*\ --host-key|*\ --html|*\ --instance|*\ --keep|*\ --key|*\ --kind|*\ --known-hosts|*\ --label|*\ --lease|*\ --max-reschedules|*\ --message|*\ --name|*\ --node|*\ --output|*\ --pin|*\ --plan|*\ --plan-out|*\ --policy|*\ --port|*\ --prefer|*\ --principal|*\ --project|*\ --projects|*\ --reason|*\ --remove-capability|*\ --remove-label|*\ --secret|*\ --sign|*\ --signature|*\ --signer|*\ --since|*\ --snapshot|*\ --tail|*\ --tier|*\ --timeout|*\ --until|*\ --wait|*\ --watch|*\ --where|*\ --why|*\ --workload|*\ -l|*\ -m|*\ -o|/node/add\ -f) skip=value ;;
+                *\ --action|*\ --address|*\ --after|*\ --against|*\ --agent|*\ --as|*\ --avoid|*\ --capability|*\ --containment|*\ --count|*\ --db|*\ --deadline|*\ --env|*\ --env-file|*\ --file|*\ --for|*\ --generation|*\ --grace|*\ --host-key|*\ --html|*\ --instance|*\ --keep|*\ --key|*\ --kind|*\ --known-hosts|*\ --label|*\ --lease|*\ --max-reschedules|*\ --message|*\ --name|*\ --node|*\ --output|*\ --pin|*\ --plan|*\ --plan-out|*\ --policy|*\ --port|*\ --prefer|*\ --principal|*\ --project|*\ --projects|*\ --reason|*\ --remove-capability|*\ --remove-label|*\ --secret|*\ --sign|*\ --signature|*\ --signer|*\ --since|*\ --snapshot|*\ --tail|*\ --tier|*\ --timeout|*\ --to|*\ --until|*\ --wait|*\ --watch|*\ --where|*\ --why|*\ --workload|*\ -l|*\ -m|*\ -o|/node/add\ -f) skip=value ;;
             esac ;;
             *) case "$at/$word" in
-                /init|/signer|/signer/add|/signer/ls|/signer/rm|/signer/import|/signer/export|/policy|/policy/show|/policy/check|/policy/apply|/policy/test|/approve|/approvals|/revoke|/unrevoke|/revocations|/package|/package/init|/package/build|/package/sign|/package/verify|/package/show|/package/ls|/package/fetch|/package/gc|/doctor|/node|/node/add|/node/ls|/node/show|/node/probe|/node/measure|/node/set|/node/cordon|/node/uncordon|/node/rekey|/node/enforce|/node/attest-dead|/node/rm|/place|/decisions|/explain|/ps|/status|/history|/prove|/wait|/logs|/start|/restart|/stop|/unload|/reconcile|/alerts|/alerts/ls|/alerts/ack|/audit|/audit/log|/audit/verify|/audit/checkpoint|/audit/export|/ledger|/ledger/check|/ledger/backup|/ledger/restore|/ledger/rebuild|/ledger/migrate|/ledger/snapshot|/config|/config/show|/help|/completion) at=$at/$word ;;
+                /init|/signer|/signer/add|/signer/ls|/signer/rm|/signer/import|/signer/export|/policy|/policy/show|/policy/check|/policy/apply|/policy/test|/approve|/approvals|/revoke|/unrevoke|/revocations|/package|/package/init|/package/build|/package/sign|/package/verify|/package/show|/package/ls|/package/fetch|/package/gc|/doctor|/node|/node/add|/node/ls|/node/show|/node/probe|/node/measure|/node/set|/node/cordon|/node/uncordon|/node/drain|/node/rekey|/node/enforce|/node/attest-dead|/node/rm|/place|/decisions|/explain|/ps|/status|/history|/prove|/wait|/logs|/start|/restart|/stop|/unload|/move|/reconcile|/alerts|/alerts/ls|/alerts/ack|/audit|/audit/log|/audit/verify|/audit/checkpoint|/audit/export|/ledger|/ledger/check|/ledger/backup|/ledger/restore|/ledger/rebuild|/ledger/migrate|/ledger/snapshot|/config|/config/show|/help|/completion) at=$at/$word ;;
             esac ;;
         esac
     done
@@ -44,7 +44,7 @@ _wlctl() {
         esac
     else
         case $at in
-            '') commands='init signer policy approve approvals revoke unrevoke revocations package doctor node place decisions explain ps status history prove wait logs start restart stop unload reconcile alerts audit ledger config help completion' choices='' files=''
+            '') commands='init signer policy approve approvals revoke unrevoke revocations package doctor node place decisions explain ps status history prove wait logs start restart stop unload move reconcile alerts audit ledger config help completion' choices='' files=''
                 options='--version -h --help --db -o --output -m --message --yes --no-color --debug' ;;
             /init) commands='' choices='' files=''
                 options='--signer -h --help --db -o --output -m --message --yes --no-color --debug' ;;
@@ -100,7 +100,7 @@ _wlctl() {
                 options='--dry-run -h --help --db -o --output -m --message --yes --no-color --debug' ;;
             /doctor) commands='' choices='' files=''
                 options='-h --help --db -o --output -m --message --yes --no-color --debug' ;;
-            /node) commands='add ls show probe measure set cordon uncordon rekey enforce attest-dead rm' choices='' files=''
+            /node) commands='add ls show probe measure set cordon uncordon drain rekey enforce attest-dead rm' choices='' files=''
                 options='-h --help --db -o --output -m --message --yes --no-color --debug' ;;
             /node/add) commands='' choices='' files=''
                 options='--port --host-key --known-hosts --tier --sudo --ask-pass -f --file -h --help --db -o --output -m --message --yes --no-color --debug' ;;
@@ -117,7 +117,9 @@ _wlctl() {
             /node/cordon) commands='' choices='' files=''
                 options='--for -h --help --db -o --output -m --message --yes --no-color --debug' ;;
             /node/uncordon) commands='' choices='' files=''
-                options='-h --help --db -o --output -m --message --yes --no-color --debug' ;;
+                options='--resume -h --help --db -o --output -m --message --yes --no-color --debug' ;;
+            /node/drain) commands='' choices='' files=''
+                options='--stop-rest --deadline --dry-run -h --help --db -o --output -m --message --yes --no-color --debug' ;;
             /node/rekey) commands='' choices='' files=''
                 options='--host-key --tier --ask-pass -h --help --db -o --output -m --message --yes --no-color --debug' ;;
             /node/enforce) commands='' choices='' files=''
@@ -152,6 +154,8 @@ _wlctl() {
                 options='--workload --node -l --label --all --grace --now --no-wait --timeout --dry-run -h --help --db -o --output -m --message --yes --no-color --debug' ;;
             /unload) commands='' choices='' files=''
                 options='--workload --node -l --label --all --grace --now --purge --timeout --dry-run -h --help --db -o --output -m --message --yes --no-color --debug' ;;
+            /move) commands='' choices='' files=''
+                options='--to --stop-first --timeout --dry-run -h --help --db -o --output -m --message --yes --no-color --debug' ;;
             /reconcile) commands='' choices='' files=''
                 options='--node --dry-run --quiet -q --watch -h --help --db -o --output -m --message --yes --no-color --debug' ;;
             /alerts) commands='ls ack' choices='' files=''

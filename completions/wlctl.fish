@@ -13,12 +13,12 @@ function __wlctl_at -d 'Succeed where exactly these commands were typed'
                 return 1
             case '-*'
                 switch "$at $word"
-                    case '* --action' '* --address' '* --after' '* --against' '* --agent' '* --as' '* --avoid' '* --capability' '* --containment' '* --count' '* --db' '* --env' '* --env-file' '* --file' '* --for' '* --generation' '* --grace' '* --host-key' '* --html' '* --instance' '* --keep' '* --key' '* --kind' '* --known-hosts' '* --label' '* --lease' '* --max-reschedules' '* --message' '* --name' '* --node' '* --output' '* --pin' '* --plan' '* --plan-out' '* --policy' '* --port' '* --prefer' '* --principal' '* --project' '* --projects' '* --reason' '* --remove-capability' '* --remove-label' '* --secret' '* --sign' '* --signature' '* --signer' '* --since' '* --snapshot' '* --tail' '* --tier' '* --timeout' '* --until' '* --wait' '* --watch' '* --where' '* --why' '* --workload' '* -l' '* -m' '* -o' '/node/add -f'
+                    case '* --action' '* --address' '* --after' '* --against' '* --agent' '* --as' '* --avoid' '* --capability' '* --containment' '* --count' '* --db' '* --deadline' '* --env' '* --env-file' '* --file' '* --for' '* --generation' '* --grace' '* --host-key' '* --html' '* --instance' '* --keep' '* --key' '* --kind' '* --known-hosts' '* --label' '* --lease' '* --max-reschedules' '* --message' '* --name' '* --node' '* --output' '* --pin' '* --plan' '* --plan-out' '* --policy' '* --port' '* --prefer' '* --principal' '* --project' '* --projects' '* --reason' '* --remove-capability' '* --remove-label' '* --secret' '* --sign' '* --signature' '* --signer' '* --since' '* --snapshot' '* --tail' '* --tier' '* --timeout' '* --to' '* --until' '* --wait' '* --watch' '* --where' '* --why' '* --workload' '* -l' '* -m' '* -o' '/node/add -f'
                         set skip value
                 end
             case '*'
                 switch "$at/$word"
-                    case /init /signer /signer/add /signer/ls /signer/rm /signer/import /signer/export /policy /policy/show /policy/check /policy/apply /policy/test /approve /approvals /revoke /unrevoke /revocations /package /package/init /package/build /package/sign /package/verify /package/show /package/ls /package/fetch /package/gc /doctor /node /node/add /node/ls /node/show /node/probe /node/measure /node/set /node/cordon /node/uncordon /node/rekey /node/enforce /node/attest-dead /node/rm /place /decisions /explain /ps /status /history /prove /wait /logs /start /restart /stop /unload /reconcile /alerts /alerts/ls /alerts/ack /audit /audit/log /audit/verify /audit/checkpoint /audit/export /ledger /ledger/check /ledger/backup /ledger/restore /ledger/rebuild /ledger/migrate /ledger/snapshot /config /config/show /help /completion
+                    case /init /signer /signer/add /signer/ls /signer/rm /signer/import /signer/export /policy /policy/show /policy/check /policy/apply /policy/test /approve /approvals /revoke /unrevoke /revocations /package /package/init /package/build /package/sign /package/verify /package/show /package/ls /package/fetch /package/gc /doctor /node /node/add /node/ls /node/show /node/probe /node/measure /node/set /node/cordon /node/uncordon /node/drain /node/rekey /node/enforce /node/attest-dead /node/rm /place /decisions /explain /ps /status /history /prove /wait /logs /start /restart /stop /unload /move /reconcile /alerts /alerts/ls /alerts/ack /audit /audit/log /audit/verify /audit/checkpoint /audit/export /ledger /ledger/check /ledger/backup /ledger/restore /ledger/rebuild /ledger/migrate /ledger/snapshot /config /config/show /help /completion
                         set at "$at/$word"
                 end
         end
@@ -51,6 +51,7 @@ complete -c wlctl -n "__wlctl_at ''" -a start -d 'Start copies where they are st
 complete -c wlctl -n "__wlctl_at ''" -a restart -d 'Stop copies and, once that is proven, start them; a stop that failed starts nothing.'
 complete -c wlctl -n "__wlctl_at ''" -a stop -d 'Stop copies, and return when it is proven that no process of them is left.'
 complete -c wlctl -n "__wlctl_at ''" -a unload -d 'Stop copies as `stop` does, and remove them; their names are free then.'
+complete -c wlctl -n "__wlctl_at ''" -a move -d 'Move a running copy to another node, by its own order and its own package.'
 complete -c wlctl -n "__wlctl_at ''" -a reconcile -d 'Look at every node once, finish what was interrupted, and carry out what was asked for.'
 complete -c wlctl -n "__wlctl_at ''" -a alerts -d 'What is wrong and waits for somebody.'
 complete -c wlctl -n "__wlctl_at ''" -a audit -d 'The chain: what happened, in order, and whether the record of it is whole.'
@@ -316,6 +317,7 @@ complete -c wlctl -n "__wlctl_at /node" -a measure -d 'Measure processors, memor
 complete -c wlctl -n "__wlctl_at /node" -a set -d 'Say what a node is and has, beside what its probes see, or where it is.'
 complete -c wlctl -n "__wlctl_at /node" -a cordon -d 'Let nothing new be placed on a node; what runs there goes on.'
 complete -c wlctl -n "__wlctl_at /node" -a uncordon -d 'Let a node take workloads again.'
+complete -c wlctl -n "__wlctl_at /node" -a drain -d 'Cordon a node and move every copy that runs there, each as `wlctl move` does.'
 complete -c wlctl -n "__wlctl_at /node" -a rekey -d 'Take the host key and the identity that a node shows now.'
 complete -c wlctl -n "__wlctl_at /node" -a enforce -d 'Have a node verify for itself what it is sent, so that wlctl\'s key is no shell key there.'
 complete -c wlctl -n "__wlctl_at /node" -a attest-dead -d 'Vouch that a machine will not come back with what ran there.'
@@ -396,6 +398,7 @@ complete -c wlctl -n "__wlctl_at /node/cordon" -s m -l message -x -d 'Keep TEXT 
 complete -c wlctl -n "__wlctl_at /node/cordon" -l yes -d 'Answer every question with yes'
 complete -c wlctl -n "__wlctl_at /node/cordon" -l no-color -d 'No colour'
 complete -c wlctl -n "__wlctl_at /node/cordon" -l debug -d 'Show a traceback with an error'
+complete -c wlctl -n "__wlctl_at /node/uncordon" -l resume -d 'Start what a drain has stopped there'
 complete -c wlctl -n "__wlctl_at /node/uncordon" -s h -l help -d 'Show this text'
 complete -c wlctl -n "__wlctl_at /node/uncordon" -l db -r -F -d 'The ledger'
 complete -c wlctl -n "__wlctl_at /node/uncordon" -s o -l output -x -a 'table wide json jsonl name' -d 'One of table, wide, json, jsonl, name'
@@ -403,6 +406,16 @@ complete -c wlctl -n "__wlctl_at /node/uncordon" -s m -l message -x -d 'Keep TEX
 complete -c wlctl -n "__wlctl_at /node/uncordon" -l yes -d 'Answer every question with yes'
 complete -c wlctl -n "__wlctl_at /node/uncordon" -l no-color -d 'No colour'
 complete -c wlctl -n "__wlctl_at /node/uncordon" -l debug -d 'Show a traceback with an error'
+complete -c wlctl -n "__wlctl_at /node/drain" -l stop-rest -d 'Stop what cannot be moved; `uncordon --resume` starts'
+complete -c wlctl -n "__wlctl_at /node/drain" -l deadline -x -d 'Begin nothing more after that, e.g. 10m'
+complete -c wlctl -n "__wlctl_at /node/drain" -l dry-run -d 'Say where everything would go, and do nothing'
+complete -c wlctl -n "__wlctl_at /node/drain" -s h -l help -d 'Show this text'
+complete -c wlctl -n "__wlctl_at /node/drain" -l db -r -F -d 'The ledger'
+complete -c wlctl -n "__wlctl_at /node/drain" -s o -l output -x -a 'table wide json jsonl name' -d 'One of table, wide, json, jsonl, name'
+complete -c wlctl -n "__wlctl_at /node/drain" -s m -l message -x -d 'Keep TEXT in the chain'
+complete -c wlctl -n "__wlctl_at /node/drain" -l yes -d 'Answer every question with yes'
+complete -c wlctl -n "__wlctl_at /node/drain" -l no-color -d 'No colour'
+complete -c wlctl -n "__wlctl_at /node/drain" -l debug -d 'Show a traceback with an error'
 complete -c wlctl -n "__wlctl_at /node/rekey" -l host-key -x -d 'The fingerprint it must show; asks otherwise'
 complete -c wlctl -n "__wlctl_at /node/rekey" -l tier -x -d 'discovered, paired (runs signed work) or trusted'
 complete -c wlctl -n "__wlctl_at /node/rekey" -l ask-pass -d 'Log in with a password that is typed here; it is kept nowhere'
@@ -623,6 +636,17 @@ complete -c wlctl -n "__wlctl_at /unload" -s m -l message -x -d 'Keep TEXT in th
 complete -c wlctl -n "__wlctl_at /unload" -l yes -d 'Answer every question with yes'
 complete -c wlctl -n "__wlctl_at /unload" -l no-color -d 'No colour'
 complete -c wlctl -n "__wlctl_at /unload" -l debug -d 'Show a traceback with an error'
+complete -c wlctl -n "__wlctl_at /move" -l to -x -d 'This node or none'
+complete -c wlctl -n "__wlctl_at /move" -l stop-first -d 'Prove the old copy stopped before another is placed'
+complete -c wlctl -n "__wlctl_at /move" -l timeout -x -d 'How long the new copy may take to be up'
+complete -c wlctl -n "__wlctl_at /move" -l dry-run -d 'Say where it would go, and do nothing'
+complete -c wlctl -n "__wlctl_at /move" -s h -l help -d 'Show this text'
+complete -c wlctl -n "__wlctl_at /move" -l db -r -F -d 'The ledger'
+complete -c wlctl -n "__wlctl_at /move" -s o -l output -x -a 'table wide json jsonl name' -d 'One of table, wide, json, jsonl, name'
+complete -c wlctl -n "__wlctl_at /move" -s m -l message -x -d 'Keep TEXT in the chain'
+complete -c wlctl -n "__wlctl_at /move" -l yes -d 'Answer every question with yes'
+complete -c wlctl -n "__wlctl_at /move" -l no-color -d 'No colour'
+complete -c wlctl -n "__wlctl_at /move" -l debug -d 'Show a traceback with an error'
 complete -c wlctl -n "__wlctl_at /reconcile" -l node -x -d 'Only this node; repeat'
 complete -c wlctl -n "__wlctl_at /reconcile" -l dry-run -d 'Look, say what would be done, and do nothing'
 complete -c wlctl -n "__wlctl_at /reconcile" -l quiet -s q -d 'Print only when something was done or is wrong'

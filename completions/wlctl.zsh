@@ -10,10 +10,10 @@ _wlctl() {
         case $word in
             --) return 1 ;;
             -*) case "$at $word" in
-                *\ --action|*\ --address|*\ --after|*\ --against|*\ --agent|*\ --as|*\ --avoid|*\ --capability|*\ --containment|*\ --count|*\ --db|*\ --env|*\ --env-file|*\ --file|*\ --for|*\ --generation|*\ --grace|*\ --host-key|*\ --html|*\ --instance|*\ --keep|*\ --key|*\ --kind|*\ --known-hosts|*\ --label|*\ --lease|*\ --max-reschedules|*\ --message|*\ --name|*\ --node|*\ --output|*\ --pin|*\ --plan|*\ --plan-out|*\ --policy|*\ --port|*\ --prefer|*\ --principal|*\ --project|*\ --projects|*\ --reason|*\ --remove-capability|*\ --remove-label|*\ --secret|*\ --sign|*\ --signature|*\ --signer|*\ --since|*\ --snapshot|*\ --tail|*\ --tier|*\ --timeout|*\ --until|*\ --wait|*\ --watch|*\ --where|*\ --why|*\ --workload|*\ -l|*\ -m|*\ -o|/node/add\ -f) skip=value ;;
+                *\ --action|*\ --address|*\ --after|*\ --against|*\ --agent|*\ --as|*\ --avoid|*\ --capability|*\ --containment|*\ --count|*\ --db|*\ --deadline|*\ --env|*\ --env-file|*\ --file|*\ --for|*\ --generation|*\ --grace|*\ --host-key|*\ --html|*\ --instance|*\ --keep|*\ --key|*\ --kind|*\ --known-hosts|*\ --label|*\ --lease|*\ --max-reschedules|*\ --message|*\ --name|*\ --node|*\ --output|*\ --pin|*\ --plan|*\ --plan-out|*\ --policy|*\ --port|*\ --prefer|*\ --principal|*\ --project|*\ --projects|*\ --reason|*\ --remove-capability|*\ --remove-label|*\ --secret|*\ --sign|*\ --signature|*\ --signer|*\ --since|*\ --snapshot|*\ --tail|*\ --tier|*\ --timeout|*\ --to|*\ --until|*\ --wait|*\ --watch|*\ --where|*\ --why|*\ --workload|*\ -l|*\ -m|*\ -o|/node/add\ -f) skip=value ;;
             esac ;;
             *) case "$at/$word" in
-                /init|/signer|/signer/add|/signer/ls|/signer/rm|/signer/import|/signer/export|/policy|/policy/show|/policy/check|/policy/apply|/policy/test|/approve|/approvals|/revoke|/unrevoke|/revocations|/package|/package/init|/package/build|/package/sign|/package/verify|/package/show|/package/ls|/package/fetch|/package/gc|/doctor|/node|/node/add|/node/ls|/node/show|/node/probe|/node/measure|/node/set|/node/cordon|/node/uncordon|/node/rekey|/node/enforce|/node/attest-dead|/node/rm|/place|/decisions|/explain|/ps|/status|/history|/prove|/wait|/logs|/start|/restart|/stop|/unload|/reconcile|/alerts|/alerts/ls|/alerts/ack|/audit|/audit/log|/audit/verify|/audit/checkpoint|/audit/export|/ledger|/ledger/check|/ledger/backup|/ledger/restore|/ledger/rebuild|/ledger/migrate|/ledger/snapshot|/config|/config/show|/help|/completion) at=$at/$word ;;
+                /init|/signer|/signer/add|/signer/ls|/signer/rm|/signer/import|/signer/export|/policy|/policy/show|/policy/check|/policy/apply|/policy/test|/approve|/approvals|/revoke|/unrevoke|/revocations|/package|/package/init|/package/build|/package/sign|/package/verify|/package/show|/package/ls|/package/fetch|/package/gc|/doctor|/node|/node/add|/node/ls|/node/show|/node/probe|/node/measure|/node/set|/node/cordon|/node/uncordon|/node/drain|/node/rekey|/node/enforce|/node/attest-dead|/node/rm|/place|/decisions|/explain|/ps|/status|/history|/prove|/wait|/logs|/start|/restart|/stop|/unload|/move|/reconcile|/alerts|/alerts/ls|/alerts/ack|/audit|/audit/log|/audit/verify|/audit/checkpoint|/audit/export|/ledger|/ledger/check|/ledger/backup|/ledger/restore|/ledger/rebuild|/ledger/migrate|/ledger/snapshot|/config|/config/show|/help|/completion) at=$at/$word ;;
             esac ;;
         esac
     done
@@ -72,6 +72,7 @@ _wlctl() {
                 'restart:Stop copies and, once that is proven, start them; a stop that failed starts nothing.'
                 'stop:Stop copies, and return when it is proven that no process of them is left.'
                 'unload:Stop copies as `stop` does, and remove them; their names are free then.'
+                'move:Move a running copy to another node, by its own order and its own package.'
                 'reconcile:Look at every node once, finish what was interrupted, and carry out what was asked for.'
                 'alerts:What is wrong and waits for somebody.'
                 'audit:The chain: what happened, in order, and whether the record of it is whole.'
@@ -541,6 +542,7 @@ _wlctl() {
                 'set:Say what a node is and has, beside what its probes see, or where it is.'
                 'cordon:Let nothing new be placed on a node; what runs there goes on.'
                 'uncordon:Let a node take workloads again.'
+                'drain:Cordon a node and move every copy that runs there, each as `wlctl move` does.'
                 'rekey:Take the host key and the identity that a node shows now.'
                 'enforce:Have a node verify for itself what it is sent, so that wlctl'\''s key is no shell key there.'
                 'attest-dead:Vouch that a machine will not come back with what ran there.'
@@ -681,6 +683,24 @@ _wlctl() {
             ;;
         /node/uncordon)
             options=(
+                '--resume:Start what a drain has stopped there'
+                '-h:Show this text'
+                '--help:Show this text'
+                '--db:The ledger'
+                '-o:One of table, wide, json, jsonl, name'
+                '--output:One of table, wide, json, jsonl, name'
+                '-m:Keep TEXT in the chain'
+                '--message:Keep TEXT in the chain'
+                '--yes:Answer every question with yes'
+                '--no-color:No colour'
+                '--debug:Show a traceback with an error'
+            )
+            ;;
+        /node/drain)
+            options=(
+                '--stop-rest:Stop what cannot be moved; `uncordon --resume` starts'
+                '--deadline:Begin nothing more after that, e.g. 10m'
+                '--dry-run:Say where everything would go, and do nothing'
                 '-h:Show this text'
                 '--help:Show this text'
                 '--db:The ledger'
@@ -1031,6 +1051,24 @@ _wlctl() {
                 '--purge:Remove data it was to keep'
                 '--timeout:Wait at most so long for the node'\''s answer'
                 '--dry-run:List them; do nothing'
+                '-h:Show this text'
+                '--help:Show this text'
+                '--db:The ledger'
+                '-o:One of table, wide, json, jsonl, name'
+                '--output:One of table, wide, json, jsonl, name'
+                '-m:Keep TEXT in the chain'
+                '--message:Keep TEXT in the chain'
+                '--yes:Answer every question with yes'
+                '--no-color:No colour'
+                '--debug:Show a traceback with an error'
+            )
+            ;;
+        /move)
+            options=(
+                '--to:This node or none'
+                '--stop-first:Prove the old copy stopped before another is placed'
+                '--timeout:How long the new copy may take to be up'
+                '--dry-run:Say where it would go, and do nothing'
                 '-h:Show this text'
                 '--help:Show this text'
                 '--db:The ledger'

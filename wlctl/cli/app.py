@@ -39,6 +39,7 @@ COMMANDS = {
     "restart": Lazy("wlctl.cli.starting", "restart", "Stop copies and start them again."),
     "stop": Lazy("wlctl.cli.ending", "stop", "Stop copies, with proof."),
     "unload": Lazy("wlctl.cli.ending", "unload", "Stop copies and remove them."),
+    "move": Lazy("wlctl.cli.moving", "move", "Move a copy to another node."),
     "reconcile": Lazy("wlctl.cli.reconcile", "reconcile", "One pass over the fleet, for cron."),
     "alerts": Lazy("wlctl.cli.alerts", "app", "What is wrong and waits for somebody."),
     "audit": Lazy("wlctl.cli.audit", "app", "The chain: what happened, verified."),

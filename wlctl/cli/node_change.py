@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from wlctl.cli import node_enforce, node_show, node_words, render, times
+from wlctl.cli import node_drain, node_enforce, node_show, node_words, render, times
 from wlctl.cli.node_show import node_json
 from wlctl.cli.node_words import AskPass
 from wlctl.cli.options import Session, session_of
@@ -130,15 +130,6 @@ def cordon(
     }
     until = "" if until_ms is None else f" until {times.local(until_ms)}"
     line = f"{node.name} is cordoned{until}: it takes nothing new"
-    render.document(session, "wlctl.cordon/1", document, [line], name=node.name)
-
-
-def uncordon(ctx: typer.Context, name: Name) -> None:
-    """Let a node take workloads again."""
-    session = session_of(ctx)
-    node, changed = flow.uncordon(session.runtime, name)
-    document: dict[str, Json] = {"name": node.name, "cordoned": False, "cordoned_until": None}
-    line = f"{node.name} is no longer cordoned" if changed else f"{node.name} was not cordoned"
     render.document(session, "wlctl.cordon/1", document, [line], name=node.name)
 
 
@@ -280,7 +271,8 @@ def _show(session: Session, name: str) -> None:
 COMMANDS: Mapping[str, Callable[..., None]] = {
     "set": set_,
     "cordon": cordon,
-    "uncordon": uncordon,
+    "uncordon": node_drain.uncordon,
+    "drain": node_drain.drain,
     "rekey": rekey,
     "enforce": node_enforce.enforce,
     "attest-dead": attest_dead,

@@ -82,9 +82,9 @@ def _answer(
         act,
         schema="wlctl.beginnings/1",
         key="beginnings",
-        lines_of=_lines,
-        json_of=_json,
-        code_of=_exit_code,
+        lines_of=lines_of,
+        json_of=json_of,
+        code_of=exit_code,
     )
 
 
@@ -100,7 +100,8 @@ _TRIED = frozenset(
 """Refusals that say it could not be done, not that it may not."""
 
 
-def _exit_code(found: Beginning) -> ExitCode:
+def exit_code(found: Beginning) -> ExitCode:
+    """Say what came of a beginning as an exit code."""
     match found.begin:
         case Begin.DONE | Begin.ALREADY:
             return ExitCode.DONE
@@ -120,7 +121,8 @@ def _exit_code(found: Beginning) -> ExitCode:
             return ExitCode.FAILED if found.code in _TRIED else ExitCode.REFUSED
 
 
-def _json(found: Beginning) -> dict[str, Json]:
+def json_of(found: Beginning) -> dict[str, Json]:
+    """Say what came of a beginning for programs."""
     launched = found.launched
     return {
         "name": found.instance.name,
@@ -139,7 +141,8 @@ def _json(found: Beginning) -> dict[str, Json]:
     }
 
 
-def _lines(found: Beginning) -> Iterator[str]:
+def lines_of(found: Beginning) -> Iterator[str]:
+    """Say what came of a beginning for people."""
     name, node = found.instance.name, found.instance.node
     again = f"`wlctl {found.verb.value} {name}`"
     match found.begin:

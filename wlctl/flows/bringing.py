@@ -142,7 +142,8 @@ def _at_rest(
     done = None
     if was is not instance.state:
         done = Done(instance.name, instance.node, Act.NOTHING, instance.state.value)
-    if dry_run:
+    halted = kept is not None and kept.kind in _HALTED and instance.desired is Desired.STOPPED
+    if dry_run or halted:
         return done
     held = _held(rt, instance)
     if held != kept:
@@ -154,6 +155,10 @@ def _at_rest(
     if done is not None and held is not None:
         return replace(done, trouble=held.why, kind=held.kind)
     return done
+
+
+_HALTED = frozenset({AlertKind.DRAINED, AlertKind.MOVE_CUT})
+"""It was stopped for the time being: whoever stopped it starts it again."""
 
 
 def _held(rt: Runtime, instance: Instance) -> Trouble | None:

@@ -30,6 +30,7 @@ from wlctl.model.alert import AlertKind
 from wlctl.model.ids import NodeName
 from wlctl.model.instance import CLOSED, Desired, Instance, State
 from wlctl.model.placement import Decision
+from wlctl.model.workload import Kind
 
 
 class Step(StrEnum):
@@ -90,6 +91,16 @@ class Way:
     timeout_s: float = 60.0
 
 
+def find(rt: Runtime, word: str) -> Instance:
+    """Find the copy that `word` means.
+
+    Raises:
+        UnknownName, AmbiguousName: It means none, or more than one.
+    """
+    with rt.ledger.read() as tx:
+        return instances.find(tx, word)
+
+
 def move(
     rt: Runtime, instance: Instance, way: Way, *, go_on: Callable[[], bool] = lambda: True
 ) -> Moved:
@@ -130,6 +141,11 @@ def _check(rt: Runtime, instance: Instance, admitted: Admitted, way: Way) -> Non
         raise IllegalStep(
             f"{instance.name} is {instance.state.value} and is to be {instance.desired.value}",
             hint="only a copy that runs, and that nothing is at work on, is moved",
+        )
+    if instance.kind is not Kind.SERVICE:
+        raise IllegalStep(
+            f"{instance.name} is a job: another copy would do its work a second time",
+            hint=f"`wlctl wait {instance.name} --until finished`, or stop it",
         )
     if others:
         raise IllegalStep(

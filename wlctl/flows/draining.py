@@ -1,0 +1,151 @@
+"""Empty a node: nothing new goes there, and each copy that runs there is moved, or stopped."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import partial
+
+from wlctl.errors import WlctlError
+from wlctl.flows import ending, fanout, moving, node_changes, starting
+from wlctl.flows.ending import End
+from wlctl.flows.moving import Moved, Step, Way
+from wlctl.flows.runtime import Runtime
+from wlctl.flows.start_intents import Begin, Beginning
+from wlctl.ledger import instances, nodes, troubles
+from wlctl.ledger.troubles import Trouble
+from wlctl.lifecycle.machine import LIVE
+from wlctl.model.alert import AlertKind
+from wlctl.model.ids import InstanceId, NodeName
+from wlctl.model.instance import Desired, Instance
+from wlctl.model.node import Node
+
+WIDTH = 4
+"""Each move waits for a copy to be up; more at once would only crowd the nodes they go to."""
+
+
+@dataclass(frozen=True, slots=True)
+class Emptied:
+    """What came of one copy.
+
+    Attributes:
+        moved: Where it was moved, or could not be; None where that was not tried.
+        is_stopped: It is proven stopped, and `uncordon --resume` starts it.
+        why: It still runs there, because; empty where it does not.
+    """
+
+    instance: Instance
+    moved: Moved | None = None
+    is_stopped: bool = False
+    why: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Drained:
+    """What came of a drain; it is done when nothing is `left`."""
+
+    node: Node
+    copies: tuple[Emptied, ...]
+    dry_run: bool = False
+
+    @property
+    def left(self) -> tuple[Emptied, ...]:
+        """Those that still run there, or are not proven gone."""
+        return tuple(one for one in self.copies if one.why)
+
+
+def drain(
+    rt: Runtime,
+    name: str,
+    *,
+    stop_rest: bool = False,
+    dry_run: bool = False,
+    deadline_s: float | None = None,
+    go_on: Callable[[], bool] = lambda: True,
+) -> Drained:
+    """Cordon a node and move everything that runs there.
+
+    Args:
+        stop_rest: What cannot be moved is stopped, and can be resumed.
+        deadline_s: After that nothing more is begun; None for no such time.
+
+    Raises:
+        GateDenied: Whoever runs this may not cordon.
+        UnknownName: There is no such node.
+    """
+    until_s = None if deadline_s is None else rt.elapsed_s() + deadline_s
+
+    def is_time() -> bool:
+        return go_on() and (until_s is None or rt.elapsed_s() < until_s)
+
+    if dry_run:
+        with rt.ledger.read() as tx:
+            node = nodes.get(tx, name)
+    else:
+        node = node_changes.cordon(rt, name, for_ms=None)
+    with rt.ledger.read() as tx:
+        here = [one for one in instances.current(tx) if one.node == name and _runs(one)]
+    work = partial(_empty, rt, stop_rest=stop_rest, dry_run=dry_run, is_time=is_time)
+    found = dict(fanout.each(here, work, width=WIDTH, width_max=WIDTH))
+    return Drained(node, tuple(found[position] for position in range(len(here))), dry_run)
+
+
+def _runs(instance: Instance) -> bool:
+    return instance.state in LIVE and instance.desired is Desired.RUNNING
+
+
+def _empty(
+    rt: Runtime,
+    instance: Instance,
+    *,
+    stop_rest: bool,
+    dry_run: bool,
+    is_time: Callable[[], bool],
+) -> Emptied:
+    if not is_time():
+        return Emptied(instance, why="there was no time left to begin with it")
+    moved: Moved | None = None
+    try:
+        moved = moving.move(rt, instance, Way(dry_run=dry_run), go_on=is_time)
+    except WlctlError as failure:
+        why = failure.message
+    else:
+        why = moved.detail or moved.step.value
+    if moved is not None and moved.step in (Step.MOVED, Step.WOULD):
+        return Emptied(instance, moved)
+    if not stop_rest or (moved is not None and moved.step is Step.NOT_GONE):
+        return Emptied(instance, moved, why=why)
+    return Emptied(instance, moved, is_stopped=True) if dry_run else _halt(rt, instance, moved)
+
+
+def _halt(rt: Runtime, instance: Instance, moved: Moved | None) -> Emptied:
+    with rt.ledger.write(rt.now_ms(), rt.author) as tx:
+        why = f"it was stopped because {instance.node} was drained"
+        troubles.put(tx, instance.id, Trouble(AlertKind.DRAINED, why))
+    try:
+        came = ending.stop_one(rt, instance)
+    except WlctlError as failure:
+        return Emptied(instance, moved, why=failure.message)
+    if came.end in (End.DONE, End.ALREADY):
+        return Emptied(came.instance, moved, is_stopped=True)
+    return Emptied(came.instance, moved, why=came.detail or came.code or came.end.value)
+
+
+def resume(rt: Runtime, name: NodeName) -> list[Beginning]:
+    """Start what a drain has stopped on a node; what does not start can be resumed again."""
+    with rt.ledger.read() as tx:
+        halted = [
+            one
+            for one in instances.of_ids(tx, _stopped_by_drains(troubles.ls(tx)))
+            if one.node == name and one.desired is Desired.STOPPED
+        ]
+    begun = []
+    for instance in halted:
+        came = starting.start_one(rt, instance)
+        begun.append(came)
+        if came.begin in (Begin.DONE, Begin.ALREADY):
+            with rt.ledger.write(rt.now_ms(), rt.author) as tx:
+                troubles.clear(tx, instance.id)
+    return begun
+
+
+def _stopped_by_drains(kept: Mapping[InstanceId, Trouble]) -> list[InstanceId]:
+    return [id_ for id_, trouble in kept.items() if trouble.kind is AlertKind.DRAINED]
