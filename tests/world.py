@@ -12,6 +12,7 @@ from typing import BinaryIO, Self
 from wlctl.errors import ConnectFailed, ConnectionLost, GarbledAnswer, Indeterminate, Unreachable
 from wlctl.host.upkeep import FETCH_BYTES
 from wlctl.model.actions import (
+    Begun,
     Cleaned,
     GenerationStatus,
     InstanceStatus,
@@ -26,6 +27,7 @@ from wlctl.model.actions import (
     Read,
     RefusalCode,
     Refused,
+    Restarts,
     Settled,
     SettleOutcome,
     SettleRequest,
@@ -39,6 +41,7 @@ from wlctl.model.facts import Capability, Provenance
 from wlctl.model.generation import CgroupEnd, Containment, Liveliness, Readings
 from wlctl.model.ids import InstallationId, InstanceId
 from wlctl.model.node import Address, Settles
+from wlctl.model.package import RestartPolicy
 from wlctl.model.upkeep import (
     ChainPoint,
     Checkpoint,
@@ -74,6 +77,10 @@ class FakeNode:
         health: What the supervisor said last of an instance.
         leases: What was launched with a lease, to the uptime at which it runs out.
         departed: What was unloaded there on purpose, to the number of the operation that did it.
+        policies: How often a supervisor there may begin again what was launched last.
+        begun: Runs that a supervisor began, to how that came.
+        held: What is not begun again, to the code and the words for it.
+        pruned: Of an instance: up to which run nothing is known there any more.
         wanted: Of an instance: running or stopped.
         output: What the newest run of an instance has printed.
         garbage: Files of the store that nothing may run any more.
@@ -112,6 +119,10 @@ class FakeNode:
     exits: dict[tuple[InstanceId, int], int | None] = field(default_factory=dict)
     health: dict[InstanceId, str] = field(default_factory=dict)
     departed: dict[InstanceId, int] = field(default_factory=dict)
+    policies: dict[InstanceId, RestartPolicy] = field(default_factory=dict)
+    begun: dict[tuple[InstanceId, int], Begun] = field(default_factory=dict)
+    held: dict[InstanceId, tuple[str, str]] = field(default_factory=dict)
+    pruned: dict[InstanceId, int] = field(default_factory=dict)
     leases: dict[InstanceId, int] = field(default_factory=dict)
     wanted: dict[InstanceId, str] = field(default_factory=dict)
     output: dict[InstanceId, str] = field(default_factory=dict)
@@ -188,17 +199,51 @@ class FakeNode:
         self.alive.clear()
 
     def exit(self, instance: InstanceId, status: int | None) -> None:
-        """Let the leader of the newest run end by itself."""
+        """Let the leader of the newest run end by itself, where nothing begins it again."""
+        self.policies.pop(instance, None)
         self.exits[instance, self.alive.pop(instance)] = status
 
-    def launch(self, instance: InstanceId, generation: int, fence: int) -> None:
-        """Start a run."""
+    def begin_again(self, instance: InstanceId, *, age_ms: int = 5_000) -> int:
+        """Let a supervisor end the newest run, which failed, and begin the next: its number."""
+        after = self.launched[instance]
+        self._fail(instance, after)
+        why = f"g{after} ended by itself with status 1"
+        self.begun[instance, after + 1] = Begun(after, age_ms, why)
+        self._run(instance, after + 1)
+        return after + 1
+
+    def hold(self, instance: InstanceId, code: str = "exhausted") -> None:
+        """Let a supervisor end the newest run, which failed, and begin no more."""
+        after = self.launched[instance]
+        self._fail(instance, after)
+        self.held[instance] = code, f"g{after} ended by itself with status 1"
+
+    def _fail(self, instance: InstanceId, number: int) -> None:
+        self.alive.pop(instance, None)
+        self.exits.setdefault((instance, number), 1)
+        self.ended.add((instance, number))
+
+    def prune(self, instance: InstanceId, number: int) -> None:
+        """Let a supervisor forget the runs up to `number`."""
+        self.pruned[instance] = number
+        for key in [key for key in self.runs if key[0] == instance and key[1] <= number]:
+            del self.runs[key]
+
+    def launch(
+        self, instance: InstanceId, generation: int, fence: int, policy: RestartPolicy
+    ) -> None:
+        """Start a run that was asked for."""
         self.wanted[instance] = "running"
+        self.policies[instance] = policy
+        self.held.pop(instance, None)
+        self._run(instance, generation)
+        self.fences.append(fence)
+
+    def _run(self, instance: InstanceId, generation: int) -> None:
         self.alive[instance] = generation
         self.launched[instance] = generation
         self.boots[instance] = self.boot_id
         self.runs[instance, generation] = self.boot_id
-        self.fences.append(fence)
 
     def launch_record(self, instance: InstanceId, *, already: bool = False) -> Launched:
         """Say what is known of the newest run."""
@@ -233,7 +278,28 @@ class FakeNode:
                 for iid, number in sorted(self.runs)
                 if iid == instance
             ),
-            supervisor=Liveliness.ALIVE if instance in self.alive else Liveliness.GONE,
+            supervisor=Liveliness.ALIVE if self._is_supervised(instance) else Liveliness.GONE,
+            restarts=self._restarts(instance),
+            pruned=self.pruned.get(instance, 0),
+        )
+
+    def _is_supervised(self, instance: InstanceId) -> bool:
+        restarts = self._restarts(instance)
+        return instance in self.alive or (restarts is not None and not restarts.held)
+
+    def _restarts(self, instance: InstanceId) -> Restarts | None:
+        policy = self.policies.get(instance)
+        if policy is None or not policy.max_restarts or self.wanted.get(instance) != "running":
+            return None
+        code, why = self.held.get(instance, ("", ""))
+        within = sum(1 for iid, _ in self.begun if iid == instance)
+        return Restarts(
+            once=False,
+            most=policy.max_restarts,
+            window_ms=policy.window_ms,
+            within=within,
+            held=code,
+            why=why,
         )
 
     def run_status(self, instance: InstanceId, number: int) -> GenerationStatus:
@@ -253,6 +319,13 @@ class FakeNode:
             uid=61200,
             health=self.health.get(instance, "") if living else "",
             launch=self.launch_record(instance, already=True) if current else None,
+            begun=self.begun.get((instance, number)),
+            ended=self.readings(instance, number) if self._is_replaced(instance, number) else None,
+        )
+
+    def _is_replaced(self, instance: InstanceId, number: int) -> bool:
+        return (instance, number + 1) in self.begun or (
+            instance in self.held and self.launched[instance] == number
         )
 
     def readings(self, instance: InstanceId, generation: int) -> Readings:
@@ -404,7 +477,7 @@ class FakeSession:
         node.placed[request.decision] = request
         node.staged.add(request.instance)
         if request.start:
-            node.launch(request.instance, request.generation, request.fence)
+            node.launch(request.instance, request.generation, request.fence, request.restart)
             self._arm(request.instance, request.lease_until_ms)
         return self._launched(request, already=False)
 
@@ -432,7 +505,7 @@ class FakeSession:
         if any(run not in node.ended for run in node.runs if run[0] == instance):
             return Refused(RefusalCode.BUSY, "a generation is not proven gone")
         node.number[instance] = request.number
-        node.launch(instance, request.generation, request.fence)
+        node.launch(instance, request.generation, request.fence, request.restart)
         self._arm(instance, request.lease_until_ms)
         return node.launch_record(instance)
 
@@ -461,11 +534,18 @@ class FakeSession:
 
     def renew_lease(self, request: LeaseRequest) -> int | Refused:
         self.hook("lease", "before")
+        answer = self._renew_lease(request)
+        self.hook("lease", "after")
+        return answer
+
+    def _renew_lease(self, request: LeaseRequest) -> int | Refused:
         until = self.node.leases.get(request.instance)
         if until is None:
             return Refused(RefusalCode.NO_LEASE, "it has no lease")
         if request.boot_id != self.node.boot_id:
             return Refused(RefusalCode.CLOCK, "the node was started anew")
+        if self.node.alive.get(request.instance) != request.generation:
+            return Refused(RefusalCode.SUPERSEDED, f"g{request.generation} does not run")
         self.node.leases[request.instance] = max(until, request.until_ms)
         return self.node.leases[request.instance]
 
@@ -481,6 +561,7 @@ class FakeSession:
             tuple(
                 replace(one, closed=(instance, one.generation) in node.ended) for one in readings
             ),
+            node.pruned.get(instance, 0),
         )
 
     def settle(self, request: SettleRequest) -> Settled | Refused:
@@ -512,7 +593,9 @@ class FakeSession:
             return Stopped(self.node.node_id, ())
         readings = self._end(request.instance, request.number, request.generation)
         self.hook("stop", "after")
-        return readings if isinstance(readings, Refused) else Stopped(self.node.node_id, readings)
+        if isinstance(readings, Refused):
+            return readings
+        return Stopped(self.node.node_id, readings, self.node.pruned.get(request.instance, 0))
 
     def unload(self, request: UnloadRequest) -> Unloaded | Refused:
         self.hook("unload", "before")
@@ -523,7 +606,8 @@ class FakeSession:
         self.hook("unload", "after")
         if isinstance(readings, Refused):
             return readings
-        return Unloaded(self.node.node_id, readings, removed=removed, kept_data="")
+        pruned = self.node.pruned.get(request.instance, 0)
+        return Unloaded(self.node.node_id, readings, removed=removed, kept_data="", pruned=pruned)
 
     def _end(
         self, instance: InstanceId, number: int, generation: int
@@ -533,11 +617,6 @@ class FakeSession:
         self.node.number[instance] = number
         node = self.node
         node.wanted[instance] = "stopped"
-        answer = self._renew_lease(request)
-        self.hook("lease", "after")
-        return answer
-
-    def _renew_lease(self, request: LeaseRequest) -> int | Refused:
         if instance not in node.unkillable:
             node.alive.pop(instance, None)
         made = {number for iid, number in node.runs if iid == instance}
@@ -582,6 +661,8 @@ class World:
         """Open the way to a node."""
         self.hook("connect", "before")
         node = self.nodes[address.host]
+        if address.host in self.refuses:
+            raise self.refuses[address.host]
         if not node.up:
             raise ConnectFailed(f"{address.host} refused the connection")
         return FakeSession(node, self.hook)
@@ -622,5 +703,3 @@ def lost_at(step: str, moment: str) -> Hook:
         raise ConnectionLost(f"{step}: the connection ended")
 
     return hook
-        if address.host in self.refuses:
-            raise self.refuses[address.host]

@@ -127,9 +127,7 @@ def test_a_reboot_a_while_ago_is_proof_too_however_often_the_node_was_looked_at_
 
 
 def test_an_ended_copy_is_written_down_once_and_held(running: Setting) -> None:
-    node, iid = running.world.nodes["elm"], running.instance("web").id
-    node.alive.pop(iid)
-    node.exits[iid, 1] = 3
+    running.world.nodes["elm"].exit(running.instance("web").id, 3)
 
     found = go_over(running)
 

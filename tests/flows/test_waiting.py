@@ -40,7 +40,7 @@ def node(setting: Setting) -> FakeNode:
     return setting.world.nodes["elm"]
 
 
-def after_looks(setting: Setting, count: int, act: Callable[[], None]) -> None:
+def after_looks(setting: Setting, count: int, act: Callable[[], object]) -> None:
     """Let something happen on the node after so many looks at it."""
     looks = [0]
 
@@ -77,8 +77,7 @@ def test_what_is_not_healthy_in_time_is_late_and_its_output_is_shown(placed: Set
 
 def test_a_service_that_ended_has_failed_whatever_its_status(placed: Setting) -> None:
     iid = placed.instance("web").id
-    node(placed).alive.pop(iid)
-    node(placed).exits[iid, 1] = 0
+    node(placed).exit(iid, 0)
 
     found = await_it(placed)
 
@@ -88,10 +87,30 @@ def test_a_service_that_ended_has_failed_whatever_its_status(placed: Setting) ->
     assert placed.instance("web").state is State.FAILED
 
 
-def test_a_signal_is_named(placed: Setting) -> None:
+def test_what_its_supervisor_begins_again_and_that_lives_then_is_up(placed: Setting) -> None:
     iid = placed.instance("web").id
     node(placed).alive.pop(iid)
-    node(placed).exits[iid, 1] = 137
+    node(placed).exits[iid, 1] = 3
+    after_looks(placed, 3, lambda: node(placed).begin_again(iid))
+
+    found = await_it(placed)
+
+    assert (found.came, found.instance.generation) == (Came.UP, 2)
+
+
+def test_what_its_supervisor_holds_in_the_end_has_failed(placed: Setting) -> None:
+    iid = placed.instance("web").id
+    node(placed).begin_again(iid)
+    after_looks(placed, 1, lambda: node(placed).hold(iid))
+
+    found = await_it(placed)
+
+    assert (found.came, found.exit_status) == (Came.FAILED, 1)
+    assert placed.instance("web").state is State.FAILED
+
+
+def test_a_signal_is_named(placed: Setting) -> None:
+    node(placed).exit(placed.instance("web").id, 137)
 
     assert await_it(placed).detail == "it ended with status 137 (signal 9)"
 

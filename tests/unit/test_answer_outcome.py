@@ -196,7 +196,7 @@ def test_what_runs_and_has_no_supervisor_that_lives_is_to_be_given_one(
 
 
 def test_the_launch_of_a_run_is_in_the_status_with_what_it_was_given() -> None:
-    launch, given = LAUNCHED.replace(" 3 ", " i-1 3 "), GIVEN.replace("given", "given i-1")
+    launch, given = LAUNCHED.replace(" 3 ", " i-1 3 "), GIVEN.replace("given", "given i-1 3")
     later = RUN.replace("i-1 3", "i-1 12")
 
     (instance,) = outcome.status(_answer(*HEAD, INSTANCE, RUN, launch, given, later)).instances
@@ -208,7 +208,7 @@ def test_the_launch_of_a_run_is_in_the_status_with_what_it_was_given() -> None:
 
 
 def test_a_launch_of_which_is_not_said_what_it_was_given_is_garbled() -> None:
-    launch, given = LAUNCHED.replace(" 3 ", " i-1 3 "), GIVEN.replace("given", "given i-2")
+    launch, given = LAUNCHED.replace(" 3 ", " i-1 3 "), GIVEN.replace("given", "given i-2 3")
 
     with pytest.raises(GarbledAnswer, match="what i-1 was given"):
         outcome.status(_answer(*HEAD, INSTANCE, RUN, launch, given))

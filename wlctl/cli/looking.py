@@ -20,8 +20,9 @@ def ps(
 ) -> None:
     """List the current copies as they were seen last; SEEN is the age of the last contact.
 
-    RESTARTS counts the runs after the first, whoever began them. No node is asked: `wlctl status`
-    does that.
+    RESTARTS counts the runs after the first, whoever began them; lately are those that its node
+    began by itself within ten minutes, as far as the ledger was told of them. No node is asked:
+    `wlctl status` does that.
     """
     session = session_of(ctx)
     is_some = bool(names or workload or node or label)
@@ -39,7 +40,8 @@ def ps(
         render.Column("HEALTH", "health", lambda one: one.instance.health),
         render.Column("VERSION", "version", lambda one: one.instance.version),
         render.Column("PORTS", "ports", lambda one: dict(one.ports), _ports),
-        render.Column("RESTARTS", "restarts", lambda one: one.restarts),
+        render.Column("RESTARTS", "restarts", lambda one: one.restarts, _restarts),
+        render.Column("", "restarts_lately", lambda one: one.restarts_lately),
         render.Column(
             "SINCE",
             "since",
@@ -80,6 +82,14 @@ def _confined(one: Listed) -> str:
     if one.confined is None:
         return "-"
     return "yes" if one.confined else f"no, {one.containment}"
+
+
+def _restarts(one: Listed) -> str:
+    return (
+        f"{one.restarts} ({one.restarts_lately} lately)"
+        if one.restarts_lately
+        else str(one.restarts)
+    )
 
 
 def _ports(one: Listed) -> str:

@@ -79,6 +79,7 @@ def _json(one: Status) -> dict[str, Json]:
         "since": rfc3339(instance.since_ms),
         "generation": instance.generation,
         "restarts": max(0, instance.generation - 1),
+        "supervised_restarts": _restarts_json(one),
         "ports": dict(launch.get("ports", ())),
         "containment": launch.get("containment"),
         "confined": launch.get("containment") == "isolated" if launch else None,
@@ -89,6 +90,19 @@ def _json(one: Status) -> dict[str, Json]:
         "seen": None if run is None else _seen_json(run),
         "failure": "" if one.failure is None else one.failure.code,
         "differences": list(one.differences),
+    }
+
+
+def _restarts_json(one: Status) -> dict[str, Json] | None:
+    policy = None if one.seen is None else one.seen.restarts
+    if policy is None:
+        return None
+    return {
+        "within_window": policy.within,
+        "max": policy.most,
+        "window_ms": policy.window_ms,
+        "held": policy.held,
+        "why": policy.why,
     }
 
 
@@ -132,6 +146,7 @@ def _run_lines(one: Status) -> Iterator[str]:
     again = one.instance.generation - 1
     times_ = f", started again {again} time{'s' if again > 1 else ''}" if again else ""
     yield _line("run", f"g{one.instance.generation}{_leader(run)}{times_}")
+    yield from _restart_lines(one)
     if run is not None and run.health:
         misses = f", {run.misses} checks in a row have failed" if run.misses else ""
         yield _line("health", f"{run.health}{misses}")
@@ -151,6 +166,17 @@ def _launch_lines(launch: Mapping[str, Any]) -> Iterator[str]:
     unenforced = ", ".join(launch["unenforced"])
     yield _line("limits", f"not enforced here: {unenforced}" if unenforced else "enforced")
     yield _line("data", launch["data_dir"])
+
+
+def _restart_lines(one: Status) -> Iterator[str]:
+    """Say how often its supervisor began it again, and why it does not any more."""
+    policy = None if one.seen is None else one.seen.restarts
+    if policy is None:
+        return
+    window = times.ago(0, policy.window_ms)
+    yield _line("restarts", f"{policy.within} of {policy.most} within {window}, by its supervisor")
+    if policy.held:
+        yield _line("held", f"{policy.why} ({policy.held}); `wlctl start {one.instance.name}`")
 
 
 def _leader(run: GenerationStatus | None) -> str:

@@ -320,7 +320,7 @@ def _judge(rt: Runtime, wish: _Wish, answer: Stopped | Unloaded) -> Ending:
     with rt.ledger.write(answered_at_ms, rt.author) as tx:
         operations.check(tx, wish.operation)
         proofs = operating.prove(wish.node, wish.instance, answer.readings, answered_at_ms)
-        why = operating.keep(tx, wish.instance, proofs)
+        why = operating.keep(tx, wish.instance, proofs, pruned=answer.pruned)
         end = End.UNPROVEN if why else End.DONE
         if end is End.DONE:
             _record_done(tx, wish.verb, wish.instance, proofs)

@@ -152,6 +152,7 @@ def request_for(rt: Runtime, intent: Intent, *, uptime_ms: int) -> actions.Place
         signatures=intent.wanted.admitted.signatures,
         project=order.project,
         settles=intent.node.settles,
+        restart=intent.wanted.admitted.workload.restart,
     )
 
 

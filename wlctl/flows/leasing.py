@@ -12,6 +12,7 @@ from wlctl.ledger.leases import Sent
 from wlctl.ledger.store import ReadTx
 from wlctl.lifecycle import lease as judging
 from wlctl.lifecycle.machine import LIVE
+from wlctl.lifecycle.seen import number_of
 from wlctl.model.boottime import BootTime
 from wlctl.model.ids import InstanceId
 from wlctl.model.instance import Instance
@@ -45,17 +46,18 @@ def renew(rt: Runtime, session: "NodeSession", node: Node, look: Look, read_at: 
     with rt.ledger.read() as tx:
         here = [one for one in instances.current(tx) if one.node == node.name]
         found = [(one, staged.lease_of(tx, one)) for one in here if one.state in LIVE]
-    leased = [(one, ttl_ms) for one, ttl_ms in found if ttl_ms and look.of(one.id) is not None]
+    listed = [(one, ttl_ms, look.of(one.id)) for one, ttl_ms in found if ttl_ms]
+    leased = [(one, ttl_ms, seen) for one, ttl_ms, seen in listed if seen is not None]
     if not leased:
         return
     with rt.ledger.write(rt.now_ms(), rt.author) as tx:
-        for instance, ttl_ms in leased:
+        for instance, ttl_ms, _ in leased:
             leases.sent(tx, instance.id, Sent(ttl_ms, read_at))
-    for instance, ttl_ms in leased:
+    for instance, ttl_ms, status in leased:
         request = LeaseRequest(
             rt.ledger.installation,
             instance.id,
-            instance.generation,
+            number_of(instance, status),
             look.status.boot_id,
             lease_until_ms(ttl_ms, look.status.uptime_ms),
         )

@@ -7,6 +7,9 @@ from wlctl.flows.runtime import Runtime
 from wlctl.ledger import generations, instances
 from wlctl.model.generation import Containment
 from wlctl.model.instance import Instance
+from wlctl.model.package import RestartPolicy
+
+LATELY_MS = RestartPolicy().window_ms
 
 
 @dataclass(frozen=True, slots=True)
@@ -16,11 +19,13 @@ class Listed:
     Attributes:
         ports: Name to number, as the node gave them to the newest run.
         containment: Of the newest run; empty where there is none, or nobody has told.
+        restarts_lately: How often its supervisor has begun it again within `LATELY_MS`.
     """
 
     instance: Instance
     ports: tuple[tuple[str, int], ...]
     containment: str = ""
+    restarts_lately: int = 0
 
     @property
     def confined(self) -> bool | None:
@@ -37,5 +42,14 @@ def ps(rt: Runtime, chosen: Sequence[Instance] | None = None) -> list[Listed]:
     """Return the current copies ascending by name, or those that were chosen, in their order."""
     with rt.ledger.read() as tx:
         ports, contained = generations.ports(tx), generations.containments(tx)
+        lately = generations.restarts_since(tx, rt.now_ms() - LATELY_MS)
         listed = instances.current(tx) if chosen is None else chosen
-        return [Listed(one, ports.get(one.id, ()), contained.get(one.id, "")) for one in listed]
+        return [
+            Listed(
+                one,
+                ports.get(one.id, ()),
+                contained.get(one.id, ""),
+                lately.get(one.id, 0),
+            )
+            for one in listed
+        ]

@@ -4,6 +4,7 @@ A copy that is seen to have ended is `finished` or `failed` from then on, and st
 holds: that is given back by a stop or an unload, with the proof.
 """
 
+from wlctl.flows import restarts
 from wlctl.ledger import generations, instances
 from wlctl.ledger.store import WriteTx
 from wlctl.lifecycle import seen as judging
@@ -25,8 +26,9 @@ def state_seen(instance: Instance, seen: InstanceStatus) -> tuple[State, str]:
 
 def changes(instance: Instance, found: Seen) -> bool:
     """Answer whether a look tells the ledger anything but that the copy was seen."""
-    return (
-        found.state is not instance.state
+    return bool(
+        found.begun
+        or found.state is not instance.state
         or _health(found) != instance.health
         or _is_late(instance, found)
     )
@@ -44,6 +46,9 @@ def mirror(
         twice: The look was repeated; see `lifecycle.seen.judge`.
     """
     found = judging.judge(instance, seen, twice=twice)
+    if found.begun:
+        instance = restarts.follow(tx, instance, found)
+    restarts.keep_proofs(tx, instance.id, seen)
     if found.state is not instance.state:
         way = walk(instance.state, found.state)
         assert not isinstance(way, IllegalTransition), way

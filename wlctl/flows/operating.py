@@ -127,6 +127,33 @@ def prove(
     )
 
 
+def unknown_to(runs: Sequence[Generation], proofs: Sequence[Proof]) -> list[Proof]:
+    """Give what was judged of runs that the ledger knows nothing of: a supervisor began them."""
+    known = {run.number for run in runs}
+    return [
+        proof
+        for proof in proofs
+        if proof.evidence.launched and proof.evidence.generation not in known
+    ]
+
+
+def _unknown(proof: Proof) -> Generation:
+    return Generation(
+        number=proof.evidence.generation,
+        role=generations.RESTARTED,
+        intended_at_ms=0,
+        launch=None,
+        proof=None,
+        evidence=None,
+        proven_at_ms=None,
+    )
+
+
+def is_pruned(run: Generation, proof: Proof | None, pruned: int) -> bool:
+    """Answer whether a run's node has read it as gone, and keeps no record of it any more."""
+    return run.number <= pruned and (proof is None or not proof.evidence.launched)
+
+
 def match(
     runs: Sequence[Generation], proofs: Sequence[Proof]
 ) -> list[tuple[Generation, Proof | None]]:
@@ -135,6 +162,7 @@ def match(
     That a run was launched is known here, whatever its node's records say by now.
     """
     judged = {proof.evidence.generation: proof for proof in proofs}
+    runs = [*runs, *(_unknown(proof) for proof in unknown_to(runs, proofs))]
     found: list[tuple[Generation, Proof | None]] = []
     for run in runs:
         proof = judged.get(run.number)
@@ -144,15 +172,26 @@ def match(
     return found
 
 
-def keep(tx: WriteTx, instance: Instance, proofs: Sequence[Proof]) -> str:
+def keep(tx: WriteTx, instance: Instance, proofs: Sequence[Proof], *, pruned: int = 0) -> str:
     """Keep what was judged; say why the copy is not proven gone, empty when it is.
 
     What was proven once stays so. A run that got a number and of which the node read nothing is not
-    proven: silence is no proof.
+    proven: silence is no proof. Runs that a supervisor began by itself are known from here on.
+
+    Args:
+        pruned: Up to this number, runs of which the node has no record any more were read as gone.
     """
     why = ""
+    for unknown in unknown_to(generations.of_instance(tx, instance.id), proofs):
+        generations.found(tx, instance.id, unknown.evidence.generation, tx.now_ms)
+    newest = max((one.evidence.generation for one in proofs), default=0)
+    if newest > instances.get(tx, instance.id).generation:
+        instances.change(tx, instance.id, generation=newest)
     for run, proof in match(generations.of_instance(tx, instance.id), proofs):
         if run.is_gone:
+            continue
+        if is_pruned(run, proof, pruned):
+            generations.read_as_gone(tx, instance.id, run.number)
             continue
         if proof is None:
             why = why or f"g{run.number}: the node read nothing of it"

@@ -10,7 +10,7 @@ from wlctl.flows.nodes import check_identity, check_placed_there
 from wlctl.flows.runtime import Runtime
 from wlctl.ledger import generations, nodes
 from wlctl.ledger.generations import DISPROVEN, PROVEN, UNPROVEN, Generation, evidence_json
-from wlctl.model.actions import Refused
+from wlctl.model.actions import Read, Refused
 from wlctl.model.generation import Disproven, Proof
 from wlctl.model.instance import Instance
 from wlctl.model.node import Node
@@ -74,23 +74,26 @@ def prove(rt: Runtime, instance: Instance, *, stored: bool = False) -> Proved:
         return Proved(instance, kept, failure)
     if isinstance(answer, Refused):
         return Proved(instance, kept, detail=f"{answer.detail} ({answer.code.value})")
-    proofs, at_ms = answer
+    at_ms = rt.now_ms()
+    proofs = operating.prove(node, instance, answer.readings, at_ms)
     matched = operating.match(runs, proofs)
-    return Proved(instance, tuple(_judged(run, proof, at_ms) for run, proof in matched))
+    judged = (_judged(run, proof, at_ms, pruned=answer.pruned) for run, proof in matched)
+    return Proved(instance, tuple(judged))
 
 
-def _read(rt: Runtime, instance: Instance, node: Node) -> tuple[tuple[Proof, ...], int] | Refused:
+def _read(rt: Runtime, instance: Instance, node: Node) -> Read | Refused:
     check_placed_there(node, instance.created_at_ms)
     with rt.connect(node.address) as session:
         answer = session.prove(rt.ledger.installation, instance.id)
-    if isinstance(answer, Refused):
-        return answer
-    check_identity(node, answer.node_id)
-    answered_at_ms = rt.now_ms()
-    return operating.prove(node, instance, answer.readings, answered_at_ms), answered_at_ms
+    if not isinstance(answer, Refused):
+        check_identity(node, answer.node_id)
+    return answer
 
 
-def _judged(run: Generation, proof: Proof | None, at_ms: int) -> RunProof:
+def _judged(run: Generation, proof: Proof | None, at_ms: int, *, pruned: int) -> RunProof:
+    if not run.is_gone and operating.is_pruned(run, proof, pruned):
+        told = {"judgement": PROVEN, "because": generations.PRUNED}
+        return RunProof(run.number, PROVEN, told, at_ms, is_stored=False)
     if proof is None or (run.is_gone and not isinstance(proof, Disproven)):
         return _stored(run)
     return RunProof(

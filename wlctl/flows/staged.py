@@ -13,7 +13,7 @@ from wlctl.ledger.store import ReadTx
 from wlctl.model.event import Json
 from wlctl.model.fleet import view_of
 from wlctl.model.instance import Instance
-from wlctl.model.package import Health, PackageFile
+from wlctl.model.package import Health, PackageFile, RestartPolicy
 from wlctl.model.policy import Work
 from wlctl.model.workload import Execution, Requirement, WorkloadSpec
 from wlctl.package import manifest, verify
@@ -32,6 +32,7 @@ class Staged:
         files: What its node must have to run its variant, the launch sheet first.
         health: How it is asked for; None where nothing is.
         grace_ms: Between stop signal and kill.
+        restart: How often its supervisor may begin it again by itself.
         lease_ms: Time to live of the dead-man lease; None for none.
         secrets: The package's name of each to the entry of the settings, where they differ.
     """
@@ -41,6 +42,7 @@ class Staged:
     files: tuple[PackageFile, ...]
     health: Health | None
     grace_ms: int
+    restart: RestartPolicy
     lease_ms: int | None
     secrets: Mapping[str, str]
     fault: WlctlError | None = None
@@ -69,6 +71,7 @@ def read(tx: ReadTx, instance: Instance, now_ms: int | None = None) -> Staged:
         files=(manifest.sheet_of(stated, variant), *manifest.files_of(stated, variant)),
         health=stated.workload.health,
         grace_ms=stated.workload.lifecycle.stop_grace_ms,
+        restart=stated.workload.restart,
         lease_ms=cast("int | None", options.get("lease_ms")) or stated.workload.lifecycle.lease_ms,
         secrets=cast("Mapping[str, str]", options.get("secrets", {})),
         fault=fault,

@@ -178,7 +178,7 @@ def _clear(rt: Runtime, wish: Wish, way: _Way, turn: Turn) -> Wish | Beginning:
     with rt.ledger.write(answered_at_ms, rt.author) as tx:
         operations.check(tx, wish.operation)
         proofs = operating.prove(wish.node, wish.instance, answer.readings, answered_at_ms)
-        why = operating.keep(tx, wish.instance, proofs)
+        why = operating.keep(tx, wish.instance, proofs, pruned=answer.pruned)
         evidence = [generations.evidence_json(proof) for proof in proofs]
         instance = instances.get(tx, wish.instance.id)
         if why:
@@ -274,6 +274,7 @@ def _send(rt: Runtime, wish: Wish, session: "NodeSession") -> Launched | Refused
             lease_until_ms=lease_until_ms(wish.staged.lease_ms, offered.uptime_ms),
             secrets=given,
             settles=wish.node.settles,
+            restart=wish.staged.restart,
         )
     )
 

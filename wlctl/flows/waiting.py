@@ -113,15 +113,18 @@ def wait(
     with rt.ledger.read() as tx:
         instance = instances.get(tx, instance_id)
         node = nodes.get(tx, instance.node)
-    began_s = rt.elapsed_s()
+    began_s = run_began_s = rt.elapsed_s()
     pause_s, detail = POLL_S, ""
+    number = instance.generation
     while True:
         seen, failure = _look(rt, node, instance_id)
         detail = failure or detail
         if seen is not None:
             with rt.ledger.write(rt.now_ms(), rt.author) as tx:
                 instance = mirror(tx, instances.get(tx, instance_id), seen)
-            lived_s = rt.elapsed_s() - began_s
+            if instance.generation != number:  # its supervisor has begun another run
+                number, run_began_s = instance.generation, rt.elapsed_s()
+            lived_s = rt.elapsed_s() - run_began_s
             run = current_of(seen)
             came = _came(instance, run, until, has_health=has_health, lived_s=lived_s)
             detail = _said(run)
@@ -163,8 +166,10 @@ def _came(
     match instance.state:
         case State.FINISHED:
             return Came.FINISHED
-        case State.RUNNING | State.UNHEALTHY:
+        case State.RUNNING:
             pass
+        case State.UNHEALTHY | State.RESTARTING:
+            return None  # its supervisor may bring it up yet
         case _:
             return Came.FAILED
     if until is Until.FINISHED or run is None:

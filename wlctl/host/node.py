@@ -31,6 +31,7 @@ from wlctl.model.actions import (
 )
 from wlctl.model.ids import InstallationId, InstanceId
 from wlctl.model.node import Address, TransportKind
+from wlctl.model.package import RestartPolicy
 
 STATUS_MAX_BYTES = 16 << 20
 
@@ -140,6 +141,7 @@ class NodeSession(Upkeep):
             ("deadline", str(request.deadline_ms)),
             ("lease", str(request.lease_until_ms)),
             ("containment", request.settles.value),
+            ("restart", _policy_text(request.restart)),
             ("start", "yes" if request.start else "no"),
             ("project", request.project),
             *(("signature", signature) for signature in request.signatures),
@@ -163,6 +165,7 @@ class NodeSession(Upkeep):
             ("deadline", str(request.deadline_ms)),
             ("lease", str(request.lease_until_ms)),
             ("containment", request.settles.value),
+            ("restart", _policy_text(request.restart)),
             *(("secret", f"{name}={value}") for name, value in request.secrets),
             mutates=True,
         )
@@ -254,6 +257,12 @@ class NodeSession(Upkeep):
             extra_s=grace_s if request.within_s is None else 0.0,
             within_s=request.within_s,
         )
+
+
+def _policy_text(policy: RestartPolicy) -> str:
+    """Say a restart policy as a node keeps it."""
+    numbers = (policy.max_restarts, policy.window_ms, policy.backoff_base_ms, policy.backoff_max_ms)
+    return " ".join(map(str, numbers))
 
 
 def _chunks(data: BinaryIO, size_bytes: int) -> Iterator[bytes]:

@@ -1,6 +1,7 @@
 """Reads what the actions on instances answer, strictly, into the model's values."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from enum import StrEnum
 from typing import TypeVar
 
@@ -8,6 +9,7 @@ from wlctl.errors import GarbledAnswer
 from wlctl.host.answer import Answer, Line, number
 from wlctl.host.kept import chain_point, list_name
 from wlctl.model.actions import (
+    Begun,
     Cleaned,
     GenerationStatus,
     InstanceStatus,
@@ -20,6 +22,7 @@ from wlctl.model.actions import (
     Read,
     RefusalCode,
     Refused,
+    Restarts,
     Settled,
     SettleOutcome,
     Stopped,
@@ -38,6 +41,15 @@ class Record(StrEnum):
     NONE = "none"
     TORN = "torn"
     WHOLE = "whole"
+
+
+class Kind(StrEnum):
+    """What the end of a run means by itself."""
+
+    ALWAYS = "always"
+    """That it failed: it is to run until it is stopped."""
+    ONCE = "once"
+    """With success, that it has finished."""
 
 
 NOTHING = "-"
@@ -95,12 +107,12 @@ def offered(found: Answer, asked: Sequence[str]) -> Offered:
 
 def stopped(found: Answer) -> Stopped:
     """Read a stop: what became of each generation."""
-    return Stopped(found.text("node_id"), _readings(found))
+    return Stopped(found.text("node_id"), _readings(found), _pruned(found))
 
 
 def read(found: Answer) -> Read:
     """Read what is to be judged of each generation."""
-    return Read(found.text("node_id"), _readings(found))
+    return Read(found.text("node_id"), _readings(found), _pruned(found))
 
 
 def unloaded(found: Answer) -> Unloaded:
@@ -110,6 +122,7 @@ def unloaded(found: Answer) -> Unloaded:
         readings=_readings(found),
         removed=found.text("removed") == "yes",
         kept_data=found.text("kept") if found.has("kept") else "",
+        pruned=_pruned(found),
     )
 
 
@@ -130,24 +143,19 @@ def settled(found: Answer) -> Settled:
 
 def status(found: Answer) -> NodeStatus:
     """Read everything of one installation on the node."""
-    given = {_id(line, 0): line for line in found.all("given")}
-    launches: dict[tuple[str, int], Launched] = {}
-    for line in found.all("launched"):
-        name, one = _id(line, 0), _generation(line, 1)
-        if name not in given:
-            raise GarbledAnswer(f"the answer does not say what {name} was given")
-        launches[name, one] = _launched(line, one, given[name])
-    generations: dict[str, list[GenerationStatus]] = {}
-    for line in found.all("generation"):
-        name = _id(line, 0)
-        launch = launches.get((name, _generation(line, 1)))
-        generations.setdefault(name, []).append(_generation_status(line, launch))
+    runs = _runs(found)
+    restarts = {_id(line, 0): _restarts(line) for line in found.all("restarts")}
+    pruned = {_id(line, 0): _generation(line, 1) for line in found.all("pruned")}
     return NodeStatus(
         node_id=found.text("node_id"),
         boot_id=found.text("boot_id"),
         uptime_ms=found.number("uptime_ms"),
         instances=tuple(
-            _instance_status(line, generations.get(_id(line, 0), []))
+            replace(
+                _instance_status(line, runs.get(_id(line, 0), [])),
+                restarts=restarts.get(_id(line, 0)),
+                pruned=pruned.get(_id(line, 0), 0),
+            )
             for line in found.all("instance")
         ),
         departed={
@@ -156,6 +164,56 @@ def status(found: Answer) -> NodeStatus:
         },
         revocations=next(map(list_name, found.all("revocations")), None),
         checkpoint=next(map(chain_point, found.all("checkpoint")), None),
+    )
+
+
+def _runs(found: Answer) -> dict[str, list[GenerationStatus]]:
+    """Read what was seen of each generation, by the instance's id."""
+    launches = _launches(found)
+    begun = {_run(line): line for line in found.all("restarted")}
+    ended = {_run(line): _reading(line, at=1) for line in found.all("ended")}
+    boot_id, uptime_ms = found.text("boot_id"), found.number("uptime_ms")
+    runs: dict[str, list[GenerationStatus]] = {}
+    for line in found.all("generation"):
+        key = _run(line)
+        seen = _generation_status(line, launches.get(key))
+        if key in begun:
+            elapsed_ms = uptime_ms - _number(begun[key].named, "at")
+            age_ms = max(0, elapsed_ms) if seen.boot_id == boot_id else None
+            seen = replace(seen, begun=_begun(begun[key], age_ms))
+        runs.setdefault(key[0], []).append(replace(seen, ended=ended.get(key)))
+    return runs
+
+
+def _launches(found: Answer) -> dict[tuple[str, int], Launched]:
+    given = {_run(line): line for line in found.all("given")}
+    launches = {}
+    for line in found.all("launched"):
+        key = _run(line)
+        if key not in given:
+            raise GarbledAnswer(f"the answer does not say what {key[0]} was given")
+        launches[key] = _launched(line, key[1], given[key])
+    return launches
+
+
+def _run(line: Line) -> tuple[str, int]:
+    return _id(line, 0), _generation(line, 1)
+
+
+def _begun(line: Line, age_ms: int | None) -> Begun:
+    said = line.named
+    return Begun(_number(said, "from"), age_ms, _text(said, "why"))
+
+
+def _restarts(line: Line) -> Restarts:
+    said = line.named
+    return Restarts(
+        once=_word(Kind, _get(said, "kind"), "kind") is Kind.ONCE,
+        most=_number(said, "max"),
+        window_ms=_number(said, "window"),
+        within=_number(said, "within"),
+        held=_text(said, "held"),
+        why=_text(said, "why"),
     )
 
 
@@ -205,11 +263,15 @@ def _readings(found: Answer) -> tuple[Readings, ...]:
     return tuple(_reading(line) for line in found.all("generation"))
 
 
-def _reading(line: Line) -> Readings:
+def _pruned(found: Answer) -> int:
+    return max((_generation(line, 0) for line in found.all("pruned")), default=0)
+
+
+def _reading(line: Line, at: int = 0) -> Readings:
     said = line.named
     record = _word(Record, _get(said, "record"), "record")
     return Readings(
-        generation=_generation(line, 0),
+        generation=_generation(line, at),
         closed=_flag(said, "closed"),
         launched=record is not Record.NONE,
         recorded=record is Record.WHOLE,

@@ -10,21 +10,28 @@ _INSTANCE = ("state", "way", "tools", "process", "sheet", "fence", "spec", "end"
 _LAUNCH = (
     *_INSTANCE,
     *("signed", "revoked", "user", "health", "supervisor", "leases", "cgroups", "secrets"),
-    *("names", "launch"),
+    *("names", "policy", "budget", "launch"),
 )
+"""What launches a generation: in an action, and again in the program that a supervisor starts."""
 
 _PARTS: dict[str, tuple[str, ...]] = {
     "facts": ("state", "way", "tools", "ask", "runtimes", "hardware", "storage", "macos", "facts"),
     "offer": ("state", "offer"),
     "receive": ("state", "receive"),
     "fetch": ("state", "fetch"),
-    "place": (*_LAUNCH, "release", "place"),
-    "start": (*_LAUNCH, "start"),
+    "place": ("release", "place"),
+    "start": ("start",),
     "stop": (*_INSTANCE, "names", "release", "stop"),
     "prove": (*_INSTANCE, "prove"),
     "settle": (*_INSTANCE, "names", "release", "settle"),
-    "status": ("state", "way", "process", "fence", "revoked", "supervisor", "status"),
-    "supervise": ("state", "way", "tools", "process", "supervisor", "supervise"),
+    "status": (
+        *("state", "way", "process", "fence", "revoked", "supervisor", "policy", "budget"),
+        "status",
+    ),
+    "supervise": (
+        *("state", "way", "tools", "process", "fence", "supervisor", "policy", "budget"),
+        "supervise",
+    ),
     "logs": ("state", "fence", "logs"),
     "lease": ("state", "fence", "spec", "leases", "lease"),
     "gc": ("state", "process", "gc"),
@@ -35,24 +42,24 @@ _PARTS: dict[str, tuple[str, ...]] = {
     "measure": ("state", "ask", "measure"),
     "clean": ("state", "way", "tools", "clean"),
 }
-"""Action to the files it is made of, after the prelude, in this order."""
+"""Action to the files it is made of, in this order, after the prelude, or the kit it carries."""
 
 _ADMINISTRATIVE: dict[str, tuple[str, ...]] = {"enforce": ("state", "sshd", "keyline", "enforce")}
 """Likewise, what only an administrator's login runs; no doorkeeper lists these."""
 
 CARRIED: dict[str, tuple[str, ...]] = {
     "INIT": ("codec", "environ", "init"),
-    "SUP": ("codec", "sup"),
+    "SUP": ("codec", "policy", "budget", "sup"),
     "LAST": ("last",),
 }
 """Programs that stay on the node: the variable that carries each, and the files it is made of."""
 
-_CARRIERS: dict[str, tuple[str, ...]] = {
-    "place": ("INIT", "SUP"),
-    "start": ("INIT", "SUP"),
-    "supervise": ("SUP",),
-}
-"""Actions that leave them there."""
+_CARRIERS = frozenset({"place", "start", "supervise"})
+"""Actions that leave them there, and with them, as `KIT` and `AGAIN`, the program by which a
+supervisor begins a run."""
+
+_LAUNCHERS = frozenset({"place", "start"})
+"""Those that begin a run themselves: by the kit that they carry, so that it travels once."""
 
 ACTIONS = tuple(_PARTS)
 
@@ -68,11 +75,29 @@ def text(action: str) -> bytes:
 
     The closing line comes last, so a text that was cut anywhere is a syntax error and nothing else.
     """
-    names = _CARRIERS.get(action, ())
-    programs = [f"{name}={_quoted(carried(name))}" for name in names]
-    parts = _PARTS.get(action) or _ADMINISTRATIVE[action]
-    body = [_source("prelude"), *programs, *map(_source, ("codec", *parts))]
-    return _group(body).encode("ascii")
+    parts = [_source(part) for part in _PARTS.get(action) or _ADMINISTRATIVE[action]]
+    begin = []
+    if action in _CARRIERS:
+        programs = {"SUP": carried("SUP"), "AGAIN": _source("again"), "KIT": kit()}
+        begin += [f"{name}={_quoted(program)}" for name, program in programs.items()]
+    if action in _LAUNCHERS:
+        begin.append('eval "$KIT"')
+    else:
+        begin += [_source("prelude"), _source("codec")]
+    return _group([*begin, *parts]).encode("ascii")
+
+
+@cache
+def kit() -> str:
+    """Return what begins a generation, whoever asks for it: the prelude and all parts it takes."""
+    init = f"INIT={_quoted(carried('INIT'))}"
+    return "\n".join([init, *map(_source, ("prelude", "codec", *_LAUNCH))])
+
+
+@cache
+def restart() -> str:
+    """Return the program that a supervisor starts, as the actions above write it down."""
+    return _group([kit(), _source("again")])
 
 
 def carried(name: str) -> str:

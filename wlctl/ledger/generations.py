@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
-from sqlalchemy import Row, case, insert, select, update
+from sqlalchemy import Row, case, func, insert, select, update
 
 from wlctl.ledger.schema import generations, instances
 from wlctl.ledger.store import ReadTx, WriteTx
@@ -16,6 +16,14 @@ from wlctl.model.instance import CLOSED
 
 if TYPE_CHECKING:  # `ps` needs none of the actions, and would pay for them
     from wlctl.model.actions import Launched
+
+ASKED_FOR = "current"
+"""The role of a run that somebody asked for."""
+
+RESTARTED = "restart"
+"""The role of a run that a supervisor began by itself."""
+
+PRUNED = "its node read it as gone before it began the next, and keeps no more of it"
 
 PROVEN = "proven"
 """The word of the one judgement that releases what a run held."""
@@ -52,9 +60,24 @@ def intend(tx: WriteTx, instance: InstanceId, number: int) -> None:
     """Give a run its number; one without a row here never started."""
     tx.conn.execute(
         insert(generations).values(
-            instance_id=instance, number=number, role="current", intended_at_ms=tx.now_ms
+            instance_id=instance, number=number, role=ASKED_FOR, intended_at_ms=tx.now_ms
         )
     )
+
+
+def found(tx: WriteTx, instance: InstanceId, number: int, began_at_ms: int) -> None:
+    """Write down a run that a supervisor began, and of which nobody knew before."""
+    tx.conn.execute(
+        insert(generations).values(
+            instance_id=instance, number=number, role=RESTARTED, intended_at_ms=began_at_ms
+        )
+    )
+
+
+def read_as_gone(tx: WriteTx, instance: InstanceId, number: int) -> None:
+    """Keep that a run's node has read it as gone, which it does before it begins the next."""
+    told = {"judgement": PROVEN, "because": PRUNED, "generation": number}
+    _set(tx, instance, number, proof=PROVEN, evidence=json.dumps(told), proven_at_ms=tx.now_ms)
 
 
 def launched(tx: WriteTx, instance: InstanceId, answer: "Launched") -> None:
@@ -117,6 +140,16 @@ def containments(tx: ReadTx) -> dict[InstanceId, str]:
         .where(generations.c.launch.is_not(None))
     )
     return {InstanceId(instance): found for instance, found in tx.conn.execute(query)}
+
+
+def restarts_since(tx: ReadTx, since_ms: int) -> dict[InstanceId, int]:
+    """Count the runs that supervisors have begun since then, by instance."""
+    query = (
+        select(generations.c.instance_id, func.count())
+        .where(generations.c.role == RESTARTED, generations.c.intended_at_ms > since_ms)
+        .group_by(generations.c.instance_id)
+    )
+    return {InstanceId(instance): int(count) for instance, count in tx.conn.execute(query)}
 
 
 def newest(tx: ReadTx) -> dict[InstanceId, Generation]:

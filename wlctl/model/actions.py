@@ -8,7 +8,11 @@ from wlctl.model.facts import FACTS_TTL_MS, Capability, Facts
 from wlctl.model.generation import Containment, Liveliness, Readings
 from wlctl.model.ids import DecisionId, InstallationId, InstanceId, PackageId
 from wlctl.model.node import Settles
+from wlctl.model.package import RestartPolicy
 from wlctl.model.upkeep import ChainPoint, ListName
+
+NEVER_AGAIN = RestartPolicy(max_restarts=0)
+"""What ends by itself is begun again by nobody but who asks for it."""
 
 Secrets = tuple[tuple[str, str], ...]
 """Name to value; a value is text without NUL."""
@@ -204,6 +208,7 @@ class PlaceRequest:
         signatures: Of the manifest, which lies in the node's store under the package's id; an
             enforced node goes by them.
         project: Of the order; a node may list those that it takes.
+        restart: How often its supervisor may begin it again by itself.
         settles: Whether it may be started without a cgroup.
         secrets: Name to value, of every secret the sheet names; never shown.
     """
@@ -227,6 +232,7 @@ class PlaceRequest:
     signatures: tuple[str, ...] = ()
     project: str = ""
     settles: Settles = Settles.AUTO
+    restart: RestartPolicy = NEVER_AGAIN
 
 
 @dataclass(frozen=True, slots=True)
@@ -247,6 +253,7 @@ class StartRequest:
     lease_until_ms: int = 0
     secrets: Secrets = field(default=(), repr=False)
     settles: Settles = Settles.AUTO
+    restart: RestartPolicy = NEVER_AGAIN
 
 
 @dataclass(frozen=True, slots=True)
@@ -376,10 +383,12 @@ class Stopped:
 
     Attributes:
         node_id: Of the node that read it: of another node it says nothing.
+        pruned: Up to this number, runs that the node has no record of any more were read as gone.
     """
 
     node_id: str
     readings: tuple[Readings, ...]
+    pruned: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -388,15 +397,17 @@ class Read:
 
     Attributes:
         node_id: Of the node that read it: of another node it says nothing.
+        pruned: As in `Stopped`.
     """
 
     node_id: str
     readings: tuple[Readings, ...]
+    pruned: int = 0
 
 
 @dataclass(frozen=True, slots=True)
 class Unloaded:
-    """Readings as in `Stopped`, and what became of the instance's directory.
+    """What was read, as in `Stopped`, and what became of the instance's directory.
 
     Attributes:
         removed: Its directory is gone; False when a generation could not be read as ended.
@@ -407,6 +418,41 @@ class Unloaded:
     readings: tuple[Readings, ...]
     removed: bool
     kept_data: str
+    pruned: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Begun:
+    """How a run came to be that its supervisor began by itself.
+
+    Attributes:
+        after: Number of the run that it follows, and which was read as gone before.
+        age_ms: How long ago, by the node's clock; None where that was under another boot.
+        why: What became of that run: text from outside.
+    """
+
+    after: int
+    age_ms: int | None
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
+class Restarts:
+    """What a supervisor may do by itself for what was launched last, and what it did.
+
+    Attributes:
+        once: What ends with success has finished.
+        window_ms: Within it, `within` restarts were counted against `most`.
+        held: Why it is not begun again, as a code; empty while it is.
+        why: The same in words: text from outside.
+    """
+
+    once: bool
+    most: int
+    window_ms: int
+    within: int
+    held: str = ""
+    why: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -423,8 +469,10 @@ class GenerationStatus:
         health: starting, healthy or unhealthy, as the supervisor saw it last; empty where nothing
             is asked, or was not yet.
         misses: Checks that failed in a row.
-        launch: What the node answered when it was launched; only of the one launched last, and
-            None before its leader was recorded.
+        launch: What the node answered when it was launched; of the one launched last and of those
+            that a supervisor began, and None before its leader was recorded.
+        begun: How its supervisor came to begin it; None where somebody asked for it.
+        ended: What its supervisor read of its end; None where it read nothing.
     """
 
     number: int
@@ -440,6 +488,8 @@ class GenerationStatus:
     health: str = ""
     misses: int = 0
     launch: Launched | None = None
+    begun: Begun | None = None
+    ended: Readings | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -453,6 +503,8 @@ class InstanceStatus:
         package: Empty for one that was never staged.
         generations: Ascending; empty when none was ever launched.
         supervisor: Of the one that was started last.
+        restarts: None where its supervisor begins nothing by itself.
+        pruned: As in `Stopped`.
     """
 
     instance: InstanceId
@@ -463,15 +515,30 @@ class InstanceStatus:
     package: str
     generations: tuple[GenerationStatus, ...]
     supervisor: Liveliness = Liveliness.NONE
+    restarts: Restarts | None = None
+    pruned: int = 0
+
+    @property
+    def newest(self) -> GenerationStatus | None:
+        """What was seen of the run that was launched last."""
+        return next((one for one in self.generations if one.number == self.current), None)
 
     @property
     def unsupervised(self) -> bool:
-        """Whether it runs and nobody looks at it: its supervisor is to be started again."""
-        runs = any(
-            one.number == self.current and one.leader is Liveliness.ALIVE and not one.closed
-            for one in self.generations
-        )
-        return runs and self.supervisor is not Liveliness.ALIVE
+        """Whether it runs, or is to be begun again, and has no supervisor to see to it."""
+        run = self.newest
+        if run is None or run.torn or self.supervisor is Liveliness.ALIVE:
+            return False
+        if run.leader is Liveliness.ALIVE:
+            return not run.closed
+        return run.leader is not Liveliness.UNKNOWN and self.is_begun_again(run)
+
+    def is_begun_again(self, run: GenerationStatus) -> bool:
+        """Whether a supervisor is to ask the policy what follows the end of `run`."""
+        policy = self.restarts
+        if policy is None or policy.held:
+            return False
+        return not (policy.once and run.exit_status == 0)
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,6 +17,7 @@ _MIN_EVERY_MS = 1_000
 MAX_DURATION_MS = 3660 * 24 * 3_600_000
 """Ten years: more is a slip, and fewer milliseconds than any node's arithmetic can hold."""
 _MAX_TIMES = 1_000_000
+_MAX_RESTARTS = 1_000  # a node keeps the moment of each that is within the window
 _MAX_MISSES = 1_000
 _MIN_INTERVAL_MS = 100
 _MIN_LEASE_MS = 1_000
@@ -196,7 +197,7 @@ def _ranges(workload: Workload) -> Iterator[tuple[str, int, int, int]]:
     yield "resources.accel_memory", resources.accel_memory_bytes, 0, units.MAX_INTEGER
     yield "resources.disk", resources.disk_bytes, 0, units.MAX_INTEGER
     yield "resources.pids", resources.pids, 0, MAX_PIDS
-    yield "restart.max", restart.max_restarts, 0, _MAX_TIMES
+    yield "restart.max", restart.max_restarts, 0, _MAX_RESTARTS
     yield "restart.window", restart.window_ms, 0, MAX_DURATION_MS
     yield "restart.backoff", restart.backoff_base_ms, 0, MAX_DURATION_MS
     yield "restart.backoff_max", restart.backoff_max_ms, 0, MAX_DURATION_MS

@@ -1,6 +1,7 @@
 # shellcheck shell=sh
 # Ending generations: close first, read, ask, kill only what is left, and take the cgroups away.
 # shellcheck disable=SC2154 # the action's parameters, and what the other parts read
+spares=no # yes: the supervisor ends a run of its own instance, to begin the next with the same secrets
 uid_left() { # UID -> left: processes of it outside the instance's other generations; - when not seen
 	left=-
 	set +f
@@ -163,7 +164,7 @@ end_session() { # PID START: it, and what has stayed in the session that it bega
 	kill -s KILL $x_all 2>/dev/null
 }
 end_uncontained() { # its supervisor, and what is known of it: a leader without a namespace of its own
-	if get "$D/supervisor"; then
+	if [ "$spares" = no ] && get "$D/supervisor"; then
 		# shellcheck disable=SC2086 # its pid, its start time, its boot
 		set -- $g
 		[ "${3:-}" != "$boot" ] || end_session "$1" "$2"
@@ -230,7 +231,8 @@ end_cgroups() { # -> e_ctl, e_limit; ctl first: processes only ever move from th
 		end_uncontained
 	elif [ "$r_state" = whole ]; then
 		e_sup=gone
-		end_supervisor "$r_cg/ctl/sup" || e_sup=left # before the rest: its checks run in there
+		# before the rest: its checks run in there
+		[ "$spares" = yes ] || end_supervisor "$r_cg/ctl/sup" || e_sup=left
 		end_cgroup "$r_cg/ctl/g$gen" "$r_ctl" "$r_ctl_up"
 		e_ctl=$c
 		[ "$e_sup" = gone ] || e_ctl=occupied
@@ -299,12 +301,18 @@ answer_end() {
 	reading="$reading oom=$e_oom at=$t"
 	answer "$reading"
 }
+answer_pruned() { # up to which number the runs that have no directory any more were read as gone
+	get "$D/pruned" || return 0
+	answer pruned "$g"
+	readings="${readings:-}pruned $g$nl"
+}
 end_all() { # GENERATIONS GRACE_MS SIGNAL -> clean, readings: all of them, side by side
 	clean=yes asked='' readings=
 	e_run=
 	if load_spec; then
 		run_base
 		e_run=$run/$short
+		[ "$spares" = yes ] || rm -rf "${e_run:?}/secrets" 2>/dev/null 7>&-
 	fi
 	for gen in $1; do
 		G=$D/g$gen
@@ -327,4 +335,5 @@ end_all() { # GENERATIONS GRACE_MS SIGNAL -> clean, readings: all of them, side 
 			clean=no
 		fi
 	done
+	[ "$spares" = yes ] || answer_pruned
 }

@@ -18,6 +18,7 @@ refuse_uncontained() { # after tools: without a cgroup only where the node's ope
 	esac
 }
 
+begun=0 # how often its supervisor had begun it since it was asked for
 blank_exit="                                                              .$nl" # 62 blanks and a mark
 launch_env() { # -> run_dir, data_dir, vars: what the process is given
 	if [ "$s_data" = keep ]; then data_dir=$D/data; else data_dir=$G/data; fi
@@ -33,7 +34,7 @@ launch_env() { # -> run_dir, data_dir, vars: what the process is given
 	given WLCTL_INSTANCE "$iid"
 	given WLCTL_NODE "$node"
 	given WLCTL_GENERATION "$gen"
-	given WLCTL_FENCE "$fence_no"
+	given WLCTL_FENCE "$((fence_no * 1000000 + begun))"
 	given WLCTL_RUN_DIR "$run_dir"
 	given WLCTL_DATA_DIR "$data_dir"
 	given TMPDIR "$tmp_dir"

@@ -2,6 +2,7 @@
 # place: claim the decision, verify and stage the package, and start the first generation.
 installation='' iid='' name='' node='' decision='' number='' gen='' fence_no='' package='' sheet=''
 deadline='' until=0 settles=auto start='' project='' o_env='' o_args='' o_signatures='' o_secrets=''
+o_restart=''
 param() {
 	case $1 in
 	installation) installation=$2 ;;
@@ -22,6 +23,7 @@ param() {
 	signature) o_signatures="$o_signatures$raw " ;;
 	env) o_env="$o_env$raw$nl" ;;
 	secret) o_secrets="$o_secrets$raw$nl" ;;
+	restart) o_restart=$2 ;;
 	arg) o_args="${o_args}arg $raw$nl" ;;
 	*) unknown_param "$1" ;;
 	esac
@@ -35,6 +37,7 @@ check() {
 	is_number "$gen" && [ "$gen" -gt 0 ] || refuse invalid_request 'generation is not a number from 1'
 	is_number "$until" || refuse invalid_request 'lease is not a number'
 	is_number "$fence_no" || refuse invalid_request 'fence is not a number'
+	check_restart
 	case $start in yes | no) ;; *) refuse invalid_request 'start is yes or no' ;; esac
 	claim=$I/decisions/$decision
 	G=$D/g$gen
@@ -150,7 +153,7 @@ if [ "$start" = no ]; then
 	finish ok
 fi
 [ ! -e "$G/closed" ] || refuse superseded "generation $gen was closed before it was launched"
-launch || give_up
+open_budget && launch || give_up
 unlock
 if await_leader; then
 	put "$claim" "placed $iid $number" || unclean resources "$S cannot be written"

@@ -75,4 +75,5 @@ for gen in $gens; do
 	G=$D/g$gen
 	if [ -e "$G/record" ] || [ -e "$G/closed" ]; then read_generation; fi
 done
+answer_pruned
 finish ok

@@ -1,7 +1,7 @@
 # shellcheck shell=sh
 # start: a further generation of what was placed.
 installation='' iid='' number='' gen='' fence_no='' package='' deadline='' until=0 settles=auto
-o_secrets=''
+o_secrets='' o_restart=''
 param() {
 	case $1 in
 	installation) installation=$2 ;;
@@ -14,6 +14,7 @@ param() {
 	lease) until=$2 ;;
 	containment) settles=$2 ;;
 	secret) o_secrets="$o_secrets$raw$nl" ;;
+	restart) o_restart=$2 ;;
 	*) unknown_param "$1" ;;
 	esac
 }
@@ -34,6 +35,7 @@ request
 instance_paths
 is_number "$gen" && [ "$gen" -gt 0 ] || refuse invalid_request 'generation is not a number from 1'
 is_number "$until" || refuse invalid_request 'lease is not a number'
+check_restart
 is_number "$fence_no" || refuse invalid_request 'fence is not a number'
 G=$D/g$gen
 state_dir || refuse resources "$S cannot be written"
@@ -78,7 +80,7 @@ read_sheet "$sheet" && verify_signed "$package" "$sheet" && verify_files && stag
 relock
 still_ours || overtaken
 [ ! -e "$G/closed" ] || refuse superseded "generation $gen was closed before it was launched"
-launch || give_up
+open_budget && launch || give_up
 unlock
 if await_leader; then
 	answer_launched no

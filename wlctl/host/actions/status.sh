@@ -31,12 +31,21 @@ one_generation() {
 		"populated=$p" "exit=$x" "pid=${r_leader:--}" "uid=$r_uid" "oom=$o" \
 		"health=$health" "misses=$misses"
 	# what was answered at the launch, for whoever never had that answer
-	if [ "$r_state" = whole ] && [ -n "$r_leader" ] && [ "$gen" = "$current" ]; then
+	if [ "$r_state" = whole ] && [ -n "$r_leader" ] && { [ "$gen" = "$current" ] || [ -e "$G/restart" ]; }; then
 		launched_in "$gen"
 		answer launched "$iid" "$gen" already=yes "boot=$r_boot" "containment=$r_containment" \
 			"way=$r_way" "pid=$r_leader" "start=$r_leader_start" "uid=$r_uid" "cgroup=$e" "inode=$r_limit"
-		answer given "$iid$r_given"
+		answer given "$iid" "$gen$r_given"
 	fi
+	if get "$G/restart"; then
+		field 1 "$g"
+		s_from=$f
+		field 2 "$g"
+		s_at=$f
+		field 3 "$g"
+		answer restarted "$iid" "$gen" "from=$s_from" "at=$s_at" "why=$f"
+	fi
+	if get "$G/reading"; then answer ended "$iid" "$g"; fi
 }
 one_instance() {
 	read_number
@@ -51,8 +60,19 @@ one_instance() {
 	supervisor_life
 	answer instance "$iid" "desired=$desired" "number=$have" "current=$current" "name=$name" \
 		"package=$package" "supervisor=$l"
+	if load_budget "$D" && [ "$b_max" != 0 ] && [ "$have $desired" = "$b_number running" ]; then one_budget; fi
+	if get "$D/pruned"; then answer pruned "$iid" "$g"; fi
 	generations "$D"
 	for gen in $gens; do one_generation; done
+}
+one_budget() { # how often it was begun again by its supervisor, and why it is not any more
+	within=0
+	if [ "$b_boot" = "$boot" ]; then
+		# shellcheck disable=SC2086 # moments
+		decide "$t" "$b_max" "$b_window" "$b_base" "$b_cap" $b_times
+	fi
+	load_verdict "$D" "$current"
+	answer restarts "$iid" "kind=$b_kind" "max=$b_max" "window=$b_window" "within=$within" "held=$v_code" "why=$v_why"
 }
 
 request

@@ -1,9 +1,10 @@
 # shellcheck shell=sh
 # sup.sh MODE DIR CGROUP: the supervisor of one instance. It looks at the generation that is current,
-# records how it is, and keeps its output bounded; it ends with the generation. It starts and stops
-# nothing but its own checks, each in a cgroup that is emptied afterwards. The modes:
+# records how it is, and keeps its output bounded. When that ends, or fails its checks, it has the next
+# one begun by restart.sh as often as the policy says; otherwise it ends with it. By itself it starts
+# and stops nothing but its own checks, each in a cgroup that is emptied afterwards. The modes:
 #   hop SETSID SHELL...  is started by systemd: leaves its unit for the cgroup, and goes on as stay
-#   stay                 looks
+#   stay SHELL...        looks
 set -fu
 umask 077
 PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin LC_ALL=C
@@ -19,7 +20,7 @@ cd "$D" || exit 125
 if [ "$mode" = hop ]; then
 	setsid=$1
 	shift
-	exec "$setsid" -f env -i PATH="$PATH" LC_ALL=C "$@" "$D/sup.sh" stay "$D" "$cgroup" \
+	exec "$setsid" -f env -i PATH="$PATH" LC_ALL=C "$@" "$D/sup.sh" stay "$D" "$cgroup" "$@" \
 		</dev/null >>sup.err 2>&1
 fi
 exec 6>>sup.lock
@@ -165,32 +166,137 @@ bound_output() { # the writer appends: what it writes in the moment between may 
 	: >"$G/out"
 }
 
+watch() { # until it is over, or has failed its checks so often that it is to be begun again
+	leader=
+	hook=$limit/hook
+	[ -z "$kind" ] || [ "$cgroup" = - ] || mkdir "$hook" 2>/dev/null
+	misses=0 checks=0 word=starting look_at=0 bound_at=0 pause=1
+	load_budget "$D" || b_max=0
+	# nothing to look at but the size of its output
+	[ -n "$kind" ] || [ "$b_max" != 0 ] || pause=5
+	milliseconds
+	late=$((t + 10000))
+	while ! over; do
+		milliseconds
+		if [ -n "$kind" ] && [ -n "$leader" ] && [ "$t" -ge "$look_at" ]; then
+			look
+			look_at=$((t + interval))
+			if sick; then return 0; fi
+		fi
+		if [ "$t" -ge "$bound_at" ]; then
+			bound_output
+			bound_at=$((t + 4900)) # at every pause of 5 s
+		fi
+		if [ -n "$leader" ]; then
+			sleep "$pause" 6>&-
+		elif [ "$t" -lt "$late" ]; then
+			sleep 0.05 2>/dev/null 6>&- || sleep 1 6>&-
+		elif [ "$b_max" = 0 ]; then
+			sleep "$pause" 6>&-
+		elif [ "$t" -ge "$((late + 20000))" ] || ! is_entered; then
+			return 0
+		else
+			sleep 1 6>&-
+		fi
+	done
+}
+is_entered() { # its launcher has come as far as its cgroup
+	h_any=0
+	while read -r k v; do [ "$k" != populated ] || h_any=$v; done 2>/dev/null \
+		<"${limit%/limit/*}/ctl/g$n/cgroup.events"
+	[ "$h_any" = 1 ]
+}
+sick() { # and the policy has nothing against beginning it again, or will have no more of it
+	[ "$b_max" != 0 ] && [ "$misses" -ge "$misses_max" ] || return 1
+	ask_policy
+	case $verdict in wait*) return 1 ;; esac
+}
+ask_policy() { # -> verdict
+	milliseconds
+	# shellcheck disable=SC2086 # moments
+	decide "$t" "$b_max" "$b_window" "$b_base" "$b_cap" $b_times
+}
+wanted() { # it runs by the very operation that launched it, and nobody holds it
+	load_budget "$D" && [ "$b_max" != 0 ] && [ "$b_boot" = "$boot" ] || return 1
+	read -r w_number _ w_desired m 2>/dev/null <opnum || return 1
+	[ "$w_number $w_desired $m" = "$b_number running ." ] || return 1
+	load_verdict "$D" "$n"
+	[ "$v_code" = - ]
+}
+judge() { # -> code, why: - where it is to be begun again, otherwise what holds it; 1 where it has finished
+	code='' why='' m=
+	if { read -r code why m <"$G/why"; } 2>/dev/null && [ "$m" = . ] && dec "$why"; then
+		why=$d # somebody has begun to do it
+		return 0
+	fi
+	code=- why="g$n did not start"
+	recorded || return 0
+	why="g$n failed $misses health checks in a row"
+	over || return 0
+	await_exit
+	case $x_m in 'lease '*)
+		code=lease why="the lease of g$n ran out"
+		return 0
+		;;
+	esac
+	if [ -z "$x" ]; then # nobody knows what it did
+		code='exit-unknown' why="g$n ended, and with which status is not known"
+		return 0
+	fi
+	[ "$b_kind$x" != once0 ] || return 1
+	why="g$n ended by itself with status $x"
+	[ "$x" -le 128 ] || why="$why (signal $((x - 128)))"
+	oom=0
+	while read -r k v; do [ "$k" != oom_kill ] || oom=$v; done 2>/dev/null <"$limit/memory.events"
+	[ "$oom" = 0 ] || why="$why, out of memory"
+}
+await_exit() { # -> x, x_m: its waiter writes it a moment after it happened; empty where it never does
+	h_n=0
+	while [ "$h_n" -lt 50 ]; do
+		x_k='' x='' x_m=
+		{ read -r x_k x _ x_m <"$G/exit"; } 2>/dev/null
+		case $x_k,$x_m,$x in
+		*,*,*[!0-9]*) ;;
+		exit,.,?* | exit,lease*,?*) return 0 ;;
+		esac
+		sleep 0.1 2>/dev/null 6>&- || sleep 1 6>&-
+		h_n=$((h_n + 1))
+	done
+	x=
+}
+rest() { # MILLISECONDS: at most 5 s of them
+	h_n=$1
+	[ "$h_n" -le 5000 ] || h_n=5000
+	sleep "$((h_n / 1000)).$(printf %03d "$((h_n % 1000))")" 2>/dev/null 6>&- || sleep 1 6>&-
+}
+go_on() { # after a run: have the next one begun, or end with it
+	wanted && judge && [ -f "$D/restart.sh" ] || exit 0
+	ask_policy
+	case $code$verdict in -wait*)
+		rest "$((${verdict#wait } - t))"
+		return 0
+		;;
+	esac
+	# shellcheck disable=SC2086 # the words that start the shell
+	$ish "$D/restart.sh" "$D" "$n" "$code" "$why" 6>&- </dev/null >/dev/null 2>restart.err
+	case $? in
+	0) ;;
+	64 | 65) exit 0 ;;
+	*) rest 2000 ;;
+	esac
+}
+
+ish=$*
 stat_of "$$" || exit 125
 read -r boot </proc/sys/kernel/random/boot_id
 say supervisor "$$" "$st_start" "$boot"
-read -r n m <current && [ "$m" = . ] || exit 125
-G=$D/g$n
-load || exit 125
-hook=$limit/hook
 leader=
-[ -z "$kind" ] || [ "$cgroup" = - ] || mkdir "$hook" 2>/dev/null
-misses=0 checks=0 word=starting look_at=0 bound_at=0 pause=1
-[ -n "$kind" ] || pause=5 # nothing to look at but the size of its output
-milliseconds
-late=$((t + 20000))
-while ! over; do
-	milliseconds
-	if [ -n "$kind" ] && [ -n "$leader" ] && [ "$t" -ge "$look_at" ]; then
-		look
-		look_at=$((t + interval))
+while :; do
+	read -r n m <current && [ "$m" = . ] || exit 125
+	G=$D/g$n
+	if [ -e "$G/open" ]; then
+		load || exit 125
+		watch
 	fi
-	if [ "$t" -ge "$bound_at" ]; then
-		bound_output
-		bound_at=$((t + 4900)) # at every pause of 5 s
-	fi
-	if [ -n "$leader" ] || [ "$t" -ge "$late" ]; then
-		sleep "$pause" 6>&-
-	else
-		sleep 0.05 2>/dev/null 6>&- || sleep 1 6>&-
-	fi
+	go_on
 done

@@ -1,6 +1,6 @@
 # shellcheck shell=sh
-# supervise: start the supervisors that died, of instances that still run. Safe to repeat, and safe
-# to cut: it touches nothing else of them.
+# supervise: start the supervisors that died, of instances that still run or were just being begun
+# again. Safe to repeat, and safe to cut: it touches nothing else of them.
 installation='' iids=
 param() {
 	case $1 in
@@ -12,14 +12,28 @@ param() {
 	*) unknown_param "$1" ;;
 	esac
 }
-runs_alone() { # -> r_*: what it launched last is open and alive, under this boot, and nobody looks at it
-	get "$D/current" && is_number "$g" && [ -e "$D/g$g/open" ] || return 1
+runs_alone() { # -> r_*: of what it launched last, under this boot, there is something to do, and nobody does it
+	get "$D/current" && is_number "$g" || return 1
+	current=$g
 	load_record "$D/g$g"
 	[ "$r_state" = whole ] || return 1
-	life "$r_leader" "$r_leader_start" "$r_boot"
-	[ "$l" = alive ] || return 1
 	supervisor_life
-	[ "$l" != alive ]
+	[ "$l" != alive ] || return 1
+	life "$r_leader" "$r_leader_start" "$r_boot"
+	case $l in
+	alive) [ -e "$D/g$current/open" ] ;;
+	unknown) return 1 ;;
+	*) is_owed ;;
+	esac
+}
+is_owed() { # the policy was not asked yet what follows its end
+	load_budget "$D" && [ "$b_max" != 0 ] && [ "$b_boot" = "$boot" ] || return 1
+	read_number
+	[ "$have $desired" = "$b_number running" ] || return 1
+	load_verdict "$D" "$current"
+	[ "$v_code" = - ] || return 1
+	exit_of "$D/g$current"
+	[ "$b_kind$x" != once0 ]
 }
 
 request

@@ -7,7 +7,7 @@ start_supervisor() { # INSTANCE_CGROUP (empty without one), under the lock; one 
 		v_in=$1/ctl/sup
 		mkdir "$v_in" 2>/dev/null 7>&- || [ -d "$v_in" ] || return 1
 	fi
-	made_here "$D/sup.sh" "$SUP" || return 1
+	made_here "$D/sup.sh" "$SUP" && made_here "$D/restart.sh" "{$nl$KIT$nl$AGAIN${nl}exit$nl}$nl" || return 1
 	where setsid
 	if [ "$way" = systemd-user ]; then # only what its manager starts may move to below the unit
 		# shellcheck disable=SC2086 # the words that start the shell
@@ -18,7 +18,7 @@ start_supervisor() { # INSTANCE_CGROUP (empty without one), under the lock; one 
 	(
 		trap - HUP PIPE INT TERM
 		# shellcheck disable=SC2086 # the words that start the shell
-		exec "$w" -f env -i PATH="$PATH" LC_ALL=C $ish "$D/sup.sh" stay "$D" "$v_in" \
+		exec "$w" -f env -i PATH="$PATH" LC_ALL=C $ish "$D/sup.sh" stay "$D" "$v_in" $ish \
 			7>&- </dev/null >>"$D/sup.err" 2>&1
 	)
 }
