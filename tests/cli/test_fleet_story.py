@@ -222,7 +222,7 @@ def healthy_package(fleet: Fleet, name: str) -> str:
 
 
 def test_a_service_that_ends_at_once_is_said_with_the_end_of_its_output(fleet: Fleet) -> None:
-    package = fleet.package("short", "echo what went wrong; exit 3")
+    package = fleet.package("short", "echo what went wrong; exit 3", "[restart]\nmax = 0\n")
 
     done = fleet.run("place", package)
 
@@ -251,6 +251,34 @@ def test_a_job_is_waited_for_to_its_end(
     (copy,) = told["copies"]
     assert (copy["waited"]["came"], copy["waited"]["exit_status"]) == (came, status)
     assert copy["state"] == ("finished" if code == 0 else "failed")
+
+
+def test_a_service_that_ends_is_begun_again_on_its_node_and_that_is_told(fleet: Fleet) -> None:
+    script = '[ "$WLCTL_GENERATION" -gt 1 ] && exec sleep 1000; sleep 1.5; exit 3'
+    package = fleet.package("again", script, '[restart]\nmax = 2\nwindow = "1h"\n')
+    assert fleet.run("place", package).returncode == 0
+
+    ends_at_s = time.monotonic() + 60
+    while fleet.said("ps")["items"][0]["generation"] == 1:
+        assert time.monotonic() < ends_at_s, "nobody began it again"
+        fleet.run("reconcile", "--quiet")
+
+    (one,) = fleet.said("ps")["items"]
+    assert (one["actual"], one["restarts"], one["restarts_lately"]) == ("running", 1, 1)
+    assert "1 (1 lately)" in fleet.run("ps").stdout
+    (asked,) = fleet.said("status", "again")["items"]
+    assert asked["supervised_restarts"] == {
+        "within_window": 1,
+        "max": 2,
+        "window_ms": 3_600_000,
+        "held": "",
+        "why": "",
+    }
+    assert "restarts  1 of 2 within 1h, by its supervisor" in fleet.run("status", "again").stdout
+    history = fleet.run("history", "again").stdout
+    assert "g1 ended by itself with status 3" in history
+    assert "g2 begun by its supervisor" in history
+    assert fleet.run("audit", "verify").returncode == 0
 
 
 def test_detached_it_returns_with_the_start(fleet: Fleet) -> None:

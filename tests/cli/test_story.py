@@ -37,6 +37,8 @@ requires = [{ id = "os.linux" }]
 memory = "32MiB"
 [lifecycle]
 stop_grace = "200ms"
+[restart]
+max = 0
 """
 
 
