@@ -12,9 +12,10 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import NamedTuple
 from uuid import uuid4
 
 from wlctl.model.node import Address, TransportKind
@@ -95,6 +96,18 @@ dash)
 esac
 exec /usr/sbin/sshd -D -e -f "$dir/sshd_config"
 """
+
+
+class Link(NamedTuple):
+    """Where a node is reached that has a network of its own.
+
+    Attributes:
+        host: Its address there.
+        namespace: Path of its network namespace.
+    """
+
+    host: str
+    namespace: Path
 
 
 def cgroup2() -> Path:
@@ -281,6 +294,7 @@ def sshd_nodes(
     own_etc: bool = False,
     ids: int = 0,
     password: bool = False,
+    links: Sequence["Link"] = (),
 ) -> Iterator[list[SshdNode]]:
     """Make `count` nodes; everything of them is gone afterwards, whatever happens.
 
@@ -296,6 +310,7 @@ def sshd_nodes(
         own_etc: What is made in `/etc` there is in `etc` of its directory, and nowhere else.
         ids: Give it a user namespace of its own, that has so many; 0 for this machine's.
         password: Let the plain user log in with PASSWORD, too.
+        links: Where each is reached, instead of by the loopback.
     """
     covered = login != "plain" if own_boot_id is None else own_boot_id
     base = Path(tempfile.mkdtemp(prefix="wlctl-nodes-", dir="/var/tmp"))
@@ -315,6 +330,7 @@ def sshd_nodes(
                     own_etc=own_etc,
                     ids=ids,
                     password=password,
+                    link=links[index - 1] if links else None,
                 )
             )
             made[-1].boot()
@@ -348,6 +364,7 @@ def _lay_out(
     own_etc: bool,
     ids: int,
     password: bool,
+    link: "Link | None",
 ) -> SshdNode:
     directory = base / f"n{index}"
     for name in ("varlib", "root", "home", *(("etc", "shared_etc") if own_etc else ())):
@@ -357,7 +374,7 @@ def _lay_out(
     (directory / "home" / PLAIN_USER).mkdir()
     os.chown(directory / "home" / PLAIN_USER, PLAIN_UID, PLAIN_UID)
     _keygen(directory / "host_key")
-    host = f"127.0.1.{index}"
+    host = link.host if link else f"127.0.1.{index}"
     user = "root" if login == "root" else PLAIN_USER
     home = f"/home/{PLAIN_USER}"
     _write(directory / "none", "", 0o644)
@@ -389,7 +406,7 @@ def _lay_out(
     _write(directory / "sudoers", SUDOERS, 0o440)
     shutil.copy(client_key.with_suffix(".pub"), directory / "authorized_keys")
     (directory / "authorized_keys").chmod(0o644)
-    port = _free_port(host)
+    port = 22 if link else _free_port(host)
     _write(directory / "sshd_config", _sshd_config(directory, host, port, password=password), 0o644)
     kind, blob = (directory / "host_key.pub").read_text("ascii").split()[:2]
     address = Address(
@@ -404,6 +421,7 @@ def _lay_out(
     boot = _BOOT.replace("worker_uid", str(PLAIN_UID))
     start = [
         *("sh", "-c", 'echo 0 >"$1/cgroup.procs" && shift && exec "$@"', "sh", str(cgroup)),
+        *(("nsenter", f"--net={link.namespace}", "--") if link else ()),
         *((sys.executable, "-c", _IN_USER_NAMESPACE, str(ids)) if ids else ()),
         *("unshare", "-C", "-m", "-u", "-p", "-i", "-f", "--kill-child=KILL", "--mount-proc"),
         *("sh", "-ec", boot, "sh", str(directory), shell, f"n{index}", state_options),
