@@ -126,7 +126,7 @@ prune() { # under the lock: how many runs, and how much of their output, may lie
 		p_left=$((p_left - 1))
 		[ "$n" != "$b_from" ] && [ -e "$D/g$n/ended" ] || continue
 		if [ "$p_left" -ge "$generations_kept" ]; then
-			put "$D/pruned" "$n" && mv -T "$D/g$n" "$D/gone" 7>&- && rm -rf "${D:?}/gone" 7>&-
+			forget_run "$n"
 		elif [ "$p_left" -ge "$logs_kept" ]; then
 			rm -f "$D/g$n/out" "$D/g$n/out.1" "$D/g$n/err" 7>&-
 		fi

@@ -2,6 +2,7 @@
 # start: a further generation of what was placed.
 installation='' iid='' number='' gen='' fence_no='' package='' deadline='' until=0 settles=auto
 o_secrets='' o_restart=''
+runs_kept=100
 param() {
 	case $1 in
 	installation) installation=$2 ;;
@@ -20,15 +21,26 @@ param() {
 }
 give_up() { # under the lock: the generation goes, the instance stays as it was
 	p_code=${problem%% *} p_text=${problem#* }
-	close_generation || unclean "$p_code" "$p_text"
+	accept start stopped # so that no supervisor begins it again meanwhile
+	close_since "$gen" || unclean "$p_code" "$p_text"
 	unlock
-	end_all "$gen" 0 KILL
+	end_all "$gens" 0 KILL
 	out=
 	relock
 	still_ours || overtaken
 	[ "$clean" = yes ] || unclean "$p_code" "$p_text"
 	accept start stopped || unclean "$p_code" "$p_text"
 	refuse "$p_code" "$p_text"
+}
+forget_old() { # under the lock: a job on a schedule is started for years
+	generations "$D"
+	k_left=0
+	for k_n in $gens; do k_left=$((k_left + 1)); done
+	for k_n in $gens; do
+		k_left=$((k_left - 1))
+		[ "$k_left" -ge "$runs_kept" ] || break
+		[ ! -e "$D/g$k_n/ended" ] || forget_run "$k_n"
+	done
 }
 
 request
@@ -81,6 +93,7 @@ relock
 still_ours || overtaken
 [ ! -e "$G/closed" ] || refuse superseded "generation $gen was closed before it was launched"
 open_budget && launch || give_up
+forget_old
 unlock
 if await_leader; then
 	answer_launched no
