@@ -21,6 +21,7 @@ from wlctl.model.generation import (
     Unproven,
 )
 from wlctl.model.node import Settles
+from wlctl.model.package import RestartPolicy
 
 pytestmark = [pytest.mark.root, pytest.mark.sshd]
 
@@ -291,6 +292,43 @@ def test_a_launch_that_was_closed_never_runs_or_is_not_said_to_have_ended(
         assert second.closed
         assert isinstance(judge(second), Proven if proven else Unproven), second
         assert not (run / "go").exists(), "a late launcher finds nothing to take"
+
+
+def test_its_node_does_not_begin_it_again_by_itself() -> None:
+    with bare() as bench:
+        request = settled(bench, script("exit 3"), restart=RestartPolicy(backoff_base_ms=0))
+        bench.place(request)
+
+        quiet(bench.node)
+
+        status = bench.status(request)
+        assert status is not None
+        assert status.supervisor is Liveliness.GONE
+        assert [run.number for run in status.generations] == [1]
+
+
+def test_what_ran_in_a_cgroup_is_not_begun_again_without_one() -> None:
+    policy = RestartPolicy(max_restarts=9, backoff_base_ms=20, backoff_max_ms=100)
+    work = script('until [ -e "$WLCTL_DATA_DIR/go" ]; do sleep 0.05; done\nexit 3')
+    with sshd_nodes(1) as (node,):
+        bench = Bench(node)
+        request = settled(bench, work, restart=policy)
+        assert bench.place(request).containment is Containment.ISOLATED
+        tools = node.state / "tools"
+        text = tools.read_text("ascii")
+        tools.write_text(text.replace("| isolated ", "| leader-only "), encoding="ascii")
+
+        (bench.instance_dir(request) / "g1/data/go").touch()
+
+        wait_until((bench.instance_dir(request) / "verdict").exists, "the verdict")
+        status = bench.status(request)
+        assert status is not None
+        assert status.restarts is not None
+        assert status.restarts.held == "no_cgroup"
+        tools.write_text(text, encoding="ascii")
+        bench.clear()
+        assert bench.left_over() == []
+        bench.session.close()
 
 
 def read(bench: Bench, request: PlaceRequest) -> tuple[Readings, ...]:

@@ -300,6 +300,10 @@ spawn() {
 choose_way_in() { # -> way_in: what it is launched into beside its cgroup
 	way_in=$containment
 	if [ "$containment" = leader-only ]; then
+		if [ "$settles" != leader-only ]; then
+			problem='no_cgroup the login may write no cgroup v2'
+			return 1
+		fi
 		way=none way_in=cgroup
 		[ "$me" != 0 ] || way_in=isolated
 	fi
@@ -309,8 +313,7 @@ choose_way_in() { # -> way_in: what it is launched into beside its cgroup
 	fi
 }
 launch() { # under the lock; 1 and `problem` when it could not
-	choose_way_in
-	not_revoked "$package" && run_root && choose_user && take_ports && launch_env && place_secrets && fill_in &&
+	choose_way_in && not_revoked "$package" && run_root && choose_user && take_ports && launch_env && place_secrets && fill_in &&
 		plan_health && arm_lease && make_place && prepare_generation || return 1
 	spawn
 	start_supervisor "$c_inst" || {
