@@ -145,7 +145,7 @@ def _check(rt: Runtime, instance: Instance, admitted: Admitted, way: Way) -> Non
     if instance.kind is not Kind.SERVICE:
         raise IllegalStep(
             f"{instance.name} is a job: another copy would do its work a second time",
-            hint=f"`wlctl wait {instance.name} --until finished`, or stop it",
+            hint=f"`wlctl wait {instance.name} --for finished`, or stop it",
         )
     if others:
         raise IllegalStep(
