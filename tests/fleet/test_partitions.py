@@ -39,7 +39,7 @@ pytestmark = pytest.mark.timeout(TIMEOUT_S)
 NAMES = tuple(map(NodeName, ("elm", "oak", "yew")))
 
 PASS_S = 1.0
-LEASE_MS = 3_000
+LEASE_MS = 8_000
 DEAD_AFTER_S = 2.0
 
 BEAT = """\
