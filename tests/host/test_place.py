@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.host.bench import PACKAGE, Bench, Work, encoded, script, sha256, wait_until
+from tests.host.bench import INSTALLATION, PACKAGE, Bench, Work, encoded, script, sha256, wait_until
 from wlctl.model.actions import Launched, LogTail, Placed, RefusalCode, Refused
 from wlctl.model.generation import Containment, Liveliness
 

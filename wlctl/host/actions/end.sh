@@ -52,6 +52,16 @@ close_all() { # NEWEST, under the lock -> gens: every generation the node has, a
 		close_generation || refuse resources "generation $gen cannot be closed on $S"
 	done
 }
+close_since() { # GENERATION, under the lock -> gens: it, and what its supervisor has begun after it
+	generations "$D"
+	c_all=$gens gens=
+	for c_n in $c_all; do
+		[ "$c_n" -ge "$1" ] || continue
+		G=$D/g$c_n
+		close_generation || return 1
+		gens="$gens $c_n"
+	done
+}
 kill_below() { # DIR PIDS_TOO: depth first
 	set +f
 	for k_d in "$1"/*/; do

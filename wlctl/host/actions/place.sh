@@ -91,9 +91,10 @@ own_start() { # -> started: this shell's start time
 }
 give_up() { # under the lock: nothing of it may be left, and it stays refused
 	p_code=${problem%% *} p_text=${problem#* }
-	close_generation || unclean "$p_code" "$p_text"
+	accept place stopped # so that no supervisor begins it again meanwhile
+	close_since "$gen" || unclean "$p_code" "$p_text"
 	unlock
-	end_all "$gen" 0 KILL
+	end_all "$gens" 0 KILL
 	out=
 	relock
 	still_ours || overtaken
