@@ -8,7 +8,7 @@ import pytest
 from tests.flows.setting import Setting
 from tests.simulation.points import killed_at, moments_of
 from wlctl.errors import AuthFailed, HostKeyChanged, Indeterminate
-from wlctl.flows import attesting, ending, node_changes, signers
+from wlctl.flows import attesting, ending, listing, node_changes, signers, status
 from wlctl.flows.reconcile import Pass, reconcile
 from wlctl.ledger import chain, instances, troubles
 from wlctl.ledger.verify import Verified
@@ -111,6 +111,28 @@ def test_a_node_that_is_silent_for_a_short_time_loses_nothing(running: Setting) 
     assert running.node("elm").liveness is Liveness.ALIVE
     assert found.is_quiet
     assert [one.node for one in copies(running, "web")] == ["elm"]
+
+
+def test_what_may_run_twice_and_what_is_wrong_is_listed_with_the_copy(running: Setting) -> None:
+    running.world.nodes["elm"].up = False
+    until_dead(running, "elm")
+    with running.runtime() as rt:
+        (listed,) = listing.ps(rt)
+    assert listed.may_run_on == ("elm",)
+    assert listed.trouble is None
+
+    running.world.nodes[listed.instance.node].up = False
+    with running.runtime() as rt:
+        signers.rm(rt, "me")
+    passes(running, 5)
+
+    with running.runtime() as rt:
+        (listed,) = listing.ps(rt)
+        (told,) = status.status(rt, [listed.instance], stored=True)
+    assert listed.instance.state is State.LOST
+    assert listed.trouble == told.trouble
+    assert listed.trouble is not None
+    assert listed.trouble.kind is AlertKind.MOVE_BLOCKED
 
 
 def test_after_the_move_a_pass_does_nothing(running: Setting) -> None:

@@ -7,7 +7,8 @@ from wlctl.cli.escape import visible
 from wlctl.cli.options import session_of
 from wlctl.flows import listing as flow
 from wlctl.flows.listing import Listed
-from wlctl.model.event import rfc3339
+from wlctl.ledger.troubles import Trouble
+from wlctl.model.event import Json, rfc3339
 from wlctl.model.generation import Containment
 
 
@@ -21,8 +22,9 @@ def ps(
     """List the current copies as they were seen last; SEEN is the age of the last contact.
 
     RESTARTS counts the runs after the first, whoever began them; lately are those that its node
-    began by itself within ten minutes, as far as the ledger was told of them. No node is asked:
-    `wlctl status` does that.
+    began by itself within ten minutes, as far as the ledger was told of them. ACTUAL names what is
+    wrong with a copy, as the last pass of `reconcile` found it, and the nodes where one that it was
+    placed anew for may still run (at least once). No node is asked: `wlctl status` does that.
     """
     session = session_of(ctx)
     is_some = bool(names or workload or node or label)
@@ -62,6 +64,8 @@ def ps(
         render.Column("CONFINED", "confined", lambda one: one.confined, _confined, wide=True),
         render.Column("", "containment", lambda one: one.containment or None),
         render.Column("", "unsettled", lambda one: one.instance.unsettled),
+        render.Column("", "trouble", lambda one: trouble_json(one.trouble)),
+        render.Column("", "may_run_on", lambda one: list(one.may_run_on)),
         render.Column("", "package", lambda one: one.instance.package_id),
     ]
     listed = flow.ps(session.runtime, chosen)
@@ -74,8 +78,20 @@ def _actual(one: Listed) -> str:
     remarks = ["unsettled"] if one.instance.unsettled else []
     if one.containment == Containment.LEADER_ONLY.value:
         remarks.append(one.containment)
+    if one.trouble is not None:
+        remarks.append(one.trouble.kind.value)
+    if one.may_run_on:
+        remarks.append(f"may also run on {', '.join(one.may_run_on)}")
     remark = f" ({', '.join(remarks)})" if remarks else ""
     return f"{one.instance.state.value}{remark}"
+
+
+def trouble_json(trouble: Trouble | None) -> dict[str, Json] | None:
+    """Say what is wrong with a copy for programs."""
+    if trouble is None:
+        return None
+    until = rfc3339(trouble.until_ms) if trouble.until_ms else None
+    return {"kind": trouble.kind.value, "why": trouble.why, "until": until}
 
 
 def _confined(one: Listed) -> str:

@@ -4,8 +4,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from wlctl.flows.runtime import Runtime
-from wlctl.ledger import generations, instances
+from wlctl.ledger import generations, instances, troubles
+from wlctl.ledger.troubles import Trouble
 from wlctl.model.generation import Containment
+from wlctl.model.ids import NodeName
 from wlctl.model.instance import Instance
 from wlctl.model.package import RestartPolicy
 
@@ -20,12 +22,16 @@ class Listed:
         ports: Name to number, as the node gave them to the newest run.
         containment: Of the newest run; empty where there is none, or nobody has told.
         restarts_lately: How often its supervisor has begun it again within `LATELY_MS`.
+        trouble: What is not as it should be about it, as the last pass found it.
+        may_run_on: Nodes where a copy that it stands in for is not proven gone: at least once.
     """
 
     instance: Instance
     ports: tuple[tuple[str, int], ...]
     containment: str = ""
     restarts_lately: int = 0
+    trouble: Trouble | None = None
+    may_run_on: tuple[NodeName, ...] = ()
 
     @property
     def confined(self) -> bool | None:
@@ -44,12 +50,15 @@ def ps(rt: Runtime, chosen: Sequence[Instance] | None = None) -> list[Listed]:
         ports, contained = generations.ports(tx), generations.containments(tx)
         lately = generations.restarts_since(tx, rt.now_ms() - LATELY_MS)
         listed = instances.current(tx) if chosen is None else chosen
+        wrong, old = troubles.ls(tx), instances.rescheduled(tx)
         return [
             Listed(
                 one,
                 ports.get(one.id, ()),
                 contained.get(one.id, ""),
                 lately.get(one.id, 0),
+                wrong.get(one.id),
+                tuple(other.node for other in old if other.name == one.name),
             )
             for one in listed
         ]

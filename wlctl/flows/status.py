@@ -4,16 +4,17 @@ It changes nothing. What verbs do with what they see of a copy is `mirror`'s.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 
 from wlctl.errors import WlctlError
 from wlctl.flows import fanout, looking
 from wlctl.flows.looking import Look
 from wlctl.flows.runtime import Runtime
-from wlctl.ledger import generations, instances, nodes
+from wlctl.ledger import generations, instances, nodes, troubles
 from wlctl.ledger.generations import Generation
 from wlctl.ledger.instances import Step
+from wlctl.ledger.troubles import Trouble
 from wlctl.lifecycle.differ import differences
 from wlctl.model.actions import InstanceStatus
 from wlctl.model.ids import NodeName
@@ -32,6 +33,7 @@ class Status:
         at_ms: When that was; of the last contact that told of it, where it was not seen now.
         failure: Why its node could not be asked; None where it answered, or was not to be asked.
         differences: Where ledger and node do not say the same.
+        trouble: What is not as it should be about it, as the last pass found it.
     """
 
     instance: Instance
@@ -40,6 +42,7 @@ class Status:
     at_ms: int | None
     failure: WlctlError | None = None
     differences: tuple[str, ...] = ()
+    trouble: Trouble | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,10 +63,12 @@ def status(rt: Runtime, chosen: Sequence[Instance], *, stored: bool = False) -> 
     """
     with rt.ledger.read() as tx:
         runs = {one.id: generations.of_instance(tx, one.id)[-1:] for one in chosen}
+        wrong = troubles.ls(tx)
         asked_for = () if stored else {one.node: nodes.get(tx, one.node) for one in chosen}.values()
     _ = rt.home  # opened here once, not by many threads at once
     asked = {one.node: one for _, one in fanout.each(list(asked_for), partial(_ask, rt))}
-    return [_status(one, next(iter(runs[one.id]), None), asked) for one in chosen]
+    found = (_status(one, next(iter(runs[one.id]), None), asked) for one in chosen)
+    return [replace(one, trouble=wrong.get(one.instance.id)) for one in found]
 
 
 def _ask(rt: Runtime, node: Node) -> _Asked:
