@@ -54,17 +54,17 @@ An old one is in use (ledger-rolled-back): somebody put a backup or a snapshot o
 the newer one, if there is one. Otherwise:
   wlctl ledger rebuild
 
-Two copies are in use (ledger-forked): keep one of them, take the other away with its cron lines, and:
+Two copies are in use (ledger-forked): keep one, take the other away with its cron lines, and:
   wlctl ledger rebuild               (in the one that is kept)
 
 A rebuild is over when every node has answered. One that will not come back:
   wlctl node attest-dead NODE        (your word that nothing runs there any more)
   wlctl ledger rebuild
 
-Until it is over only stop, unload, cordon and revoke are done, also with a ledger that is far behind.
+Until then only stop, unload, cordon and revoke are done, also with a ledger that is far behind.
 After it: `wlctl ps`, `wlctl status --all`, `wlctl reconcile --dry-run`, and only then cron again.
 
-The keys are gone, too: no node lets a new key in by itself. `wlctl init` makes another installation;
+The keys are gone, too: no node lets a new key in by itself. `wlctl init` makes another one;
 put its key on the nodes and add them, and end what the old one left there by hand."""
 
 
