@@ -20,7 +20,7 @@ from wlctl.flows.ending import End
 from wlctl.flows.rebuild import Rebuilt, rebuild
 from wlctl.flows.recalling import Target
 from wlctl.flows.start_intents import Begin
-from wlctl.ledger import instances, revocations, witnesses
+from wlctl.ledger import alerts, instances, revocations, witnesses
 from wlctl.ledger.verify import Verified
 from wlctl.model.actions import Refused
 from wlctl.model.ids import InstallationId, NodeName
@@ -175,7 +175,7 @@ def test_an_old_backup_only_ends_things_until_its_nodes_were_asked(
     assert [copy.name for copy in done.copies if copy.is_new] == ["new"]
     assert names(fleet) == {"web": State.STOPPED, "old": State.STOPPED, "new": State.RUNNING}
     assert doubt_of(fleet) is None
-    assert fleet.stop("web").end is End.DONE
+    assert fleet.stop("new").end is End.DONE
     assert fleet.unload("new").end is End.DONE
     assert fleet.place(name="other").copies[0].is_placed
     assert isinstance(fleet.verified(), Verified)
@@ -217,6 +217,8 @@ def test_of_two_copies_the_one_that_was_rebuilt_is_the_only_one_from_then_on(
         fleet.place(name="more", pin=OAK)
     with other.runtime() as rt:
         assert {one.standing for one in witnessed.ask(rt)} == {Standing.AGREES}
+        with rt.ledger.read() as tx:
+            assert alerts.ls(tx) == []
 
 
 def test_a_node_that_is_away_keeps_the_rebuild_from_being_over(fleet: Setting) -> None:

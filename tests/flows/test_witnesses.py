@@ -129,6 +129,19 @@ def test_two_copies_that_both_went_on_are_found_by_whichever_comes_second(
     assert doubt_of(other) is Doubt.FORKED
 
 
+def test_what_will_not_be_started_again_is_not_stopped_for_a_restart(
+    elm: Setting, tmp_path: Path
+) -> None:
+    other = copied(elm, tmp_path)
+    assert place(elm, "second") is None
+
+    with other.runtime() as rt, pytest.raises(FOUND):
+        starting.restart_one(rt, rt_instance(rt))
+
+    assert len(elm.alive()) == 2
+    assert other.open_operations() == []
+
+
 def test_a_stop_elsewhere_is_found_by_the_first_start_of_the_copy(
     elm: Setting, tmp_path: Path
 ) -> None:

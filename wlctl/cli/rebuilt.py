@@ -45,7 +45,7 @@ def _next(done: Rebuilt) -> Iterator[str]:
     yield f"the ledger is believed again, in epoch {done.epoch}"
     if done.made:
         yield "  no node knows these, so say them again: signers, the policy, claims and labels of"
-        yield "  nodes, who approved what, and pins, conditions, secrets and keys of orders"
+        yield "  nodes, who approved what, and of orders pins, conditions, leases, secrets and keys"
 
 
 def as_json(done: Rebuilt) -> dict[str, Json]:

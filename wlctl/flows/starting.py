@@ -100,7 +100,9 @@ class _Way:
 
     def look(self) -> Look:
         """Look at the node."""
-        return looking.look(self._rt, self.session(), self.node)
+        found = looking.look(self._rt, self.session(), self.node)
+        witnesses.Watch(self._rt).check(self.session(), self.node, found.status.checkpoint)
+        return found
 
 
 def _begin(rt: Runtime, verb: Verb, instance: Instance, grace_ms: int | None) -> Beginning:
@@ -169,6 +171,10 @@ def _adopt(rt: Runtime, wish: Wish, way: _Way) -> Wish | Beginning:
 
 def _clear(rt: Runtime, wish: Wish, way: _Way, turn: Turn) -> Wish | Beginning:
     """End what may still run, and prove it; only then does the next run get its number."""
+    if wish.verb is Verb.RESTART:  # what will not be started again is not stopped for it
+        seen = _asked(rt, wish, way.look)
+        if isinstance(seen, Beginning):
+            return seen
     answer = _asked(rt, wish, lambda: _stop(rt, wish, way))
     if isinstance(answer, Beginning):
         return answer

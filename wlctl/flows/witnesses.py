@@ -43,6 +43,8 @@ DONE_IN_DOUBT = TEARDOWN | {
 """What is done with a ledger that is doubted: it ends things, or ends the doubt."""
 
 _KINDS = {Doubt.ROLLED_BACK: AlertKind.ROLLBACK, Doubt.FORKED: AlertKind.FORK}
+OF_WITNESSES = frozenset(_KINDS.values())
+"""Alerts that are raised where the doubt is found, and closed by the rebuild that ends it."""
 
 
 def require_believed(tx: ReadTx, action: Action) -> None:
