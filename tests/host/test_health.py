@@ -95,8 +95,8 @@ def test_no_command_line_shows_a_value_of_the_environment(bench: Bench) -> None:
         "exec",
         "check",
         "exec sleep 1000",
-        "env PLANTED=s3ntinel",
-        check='echo x >>"$WLCTL_DATA_DIR/checks"; exec test "$PLANTED" = s3ntinel',
+        "env PLANTED=sh0wn",
+        check='echo x >>"$WLCTL_DATA_DIR/checks"; exec test "$PLANTED" = sh0wn',
     )
     shown: list[bytes] = []
     done = threading.Event()

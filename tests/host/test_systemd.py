@@ -9,6 +9,7 @@ import pytest
 from tests.host.bench import Bench, Work, running, script, wait_until
 from tests.host.systemd import SystemdNode, container
 from tests.host.test_stop import TREES
+from tests.host.test_supervised import CRASH, POLICY, await_held
 from wlctl.lifecycle.proof import judge
 from wlctl.model.actions import (
     Cleaned,
@@ -278,3 +279,17 @@ def _standing(bench: Bench, request: PlaceRequest) -> InstanceStatus:
 
 def _generation(bench: Bench, request: PlaceRequest) -> GenerationStatus:
     return _standing(bench, request).generations[-1]
+
+
+@pytest.mark.parametrize("login", ["as_root", "as_worker"])
+def test_a_supervisor_begins_a_run_again_below_the_unit_too(
+    login: str, request: pytest.FixtureRequest
+) -> None:
+    bench: Bench = request.getfixturevalue(login)
+    asked = bench.run(CRASH, restart=POLICY)
+
+    found = await_held(bench, asked, "exhausted")
+
+    assert [run.number for run in found.generations] == [1, 2, 3, 4]
+    assert all(isinstance(judge(read), Proven) for read in bench.stop(asked).readings)
+    assert running(bench.node) == []
