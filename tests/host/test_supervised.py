@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from tests.host.bench import INSTALLATION, Bench, running, script, wait_until
-from tests.host.test_health import checked, supervise, supervisors
+from tests.host.test_health import checked, kill_supervisors, supervise, supervisors
 from tests.host.test_secrets import secrets_there
 from wlctl.host import script as texts
 from wlctl.lifecycle.proof import judge
@@ -325,6 +325,21 @@ def test_a_stop_at_any_moment_of_a_crash_loop_wins_and_it_never_comes_back(bench
 
 
 @pytest.mark.kinds(ONE)
+def test_a_stop_that_waits_for_nothing_is_seen_by_supervisors_that_live_on(bench: Bench) -> None:
+    dice = random.Random(8)
+    requests = [bench.run(CRASH, restart=AT_ONCE) for _ in range(6)]
+    for request in requests:
+        time.sleep(dice.random() * 0.3)  # a moment like any other
+        asked = StopRequest(INSTALLATION, request.instance, 2, 1, grace_ms=0, wait=False)
+        assert isinstance(bench.session.stop(asked), Stopped)
+
+    wait_until(lambda: supervisors(bench) == [], "each of them to end by itself")
+
+    wait_until(lambda: running(bench.node) == [], "what was asked to end")
+    never_comes_back(bench, requests)
+
+
+@pytest.mark.kinds(ONE)
 def test_a_node_that_dies_right_after_a_stop_has_nothing_that_comes_back(bench: Bench) -> None:
     requests = [bench.run(CRASH, restart=AT_ONCE) for _ in range(3)]
     for request in requests:
@@ -384,6 +399,34 @@ def test_a_supervisor_that_is_killed_at_any_step_of_a_restart_leaves_one_run_to_
         assert 1 <= found.restarts.within <= 2, "a cut costs one at most"
     alive = [text for text in running(bench.node) if "sleep 1000" in text]
     assert len(alive) == len(requests)
+
+
+STUBBORN = checked(
+    "exec",
+    "check",
+    '[ "$WLCTL_GENERATION" -gt 1 ] || trap "" TERM; while :; do sleep 0.05; done',
+    check='[ "$WLCTL_GENERATION" -gt 1 ]',
+)
+
+
+@pytest.mark.kinds(ONE)
+def test_a_supervisor_that_dies_while_it_ends_a_run_is_followed_by_another_beside_its_work(
+    bench: Bench,
+) -> None:
+    request = bench.run(replace(STUBBORN, grace_ms=1500), restart=POLICY)
+    wait_until(lambda: seen(bench, request).generations[0].closed, "the end to begin")
+    assert living(bench, request) == [1]
+
+    kill_supervisors(bench)  # what it has begun to do goes on
+
+    assert seen(bench, request).unsupervised
+    assert supervise(bench, request).started == (request.instance,)
+    wait_until(lambda: seen(bench, request).current == 2, "the second run")
+    wait_until(lambda: living(bench, request) == [2], "its leader")
+    found = seen(bench, request)
+    assert [run.number for run in found.generations] == [1, 2]
+    assert found.restarts is not None
+    assert found.restarts.within == 1
 
 
 @pytest.mark.kinds(ONE)

@@ -8,7 +8,15 @@ import pytest
 from wlctl.errors import GarbledAnswer
 from wlctl.host import outcome
 from wlctl.host.answer import Answer, parse
-from wlctl.model.actions import Launched, Placed, RefusalCode, Refused, SettleOutcome
+from wlctl.model.actions import (
+    Begun,
+    Launched,
+    Placed,
+    RefusalCode,
+    Refused,
+    Restarts,
+    SettleOutcome,
+)
 from wlctl.model.generation import CgroupEnd, Containment, Liveliness
 from wlctl.model.upkeep import ChainPoint, ListName
 
@@ -34,6 +42,8 @@ RUN = (
     "generation i-1 3 closed=no record=whole boot=b-1 leader=alive populated=1 exit=- pid=77"
     " uid=61184 oom=0 health=unhealthy misses=4"
 )
+RESTARTS = "restarts i-1 kind=always max=3 window=600000 within=2 held=- why=-"
+AGAIN = "and it is to be begun again"
 HEAD = ("node_id n", "boot_id b-1", "uptime_ms 9")
 
 
@@ -181,6 +191,13 @@ def test_a_status_is_read() -> None:
         pytest.param("supervisor=gone", "supervisor=alive", False, id="it looks"),
         pytest.param("leader=alive", "leader=gone", False, id="nothing runs that it could look at"),
         pytest.param("closed=no", "closed=yes", False, id="what runs is being ended"),
+        pytest.param("closed=no", f"closed=yes {AGAIN}", True, id="to be begun again"),
+        pytest.param("leader=alive", f"leader=gone {AGAIN}", True, id="what ended is to be, too"),
+        pytest.param(
+            "leader=alive", f"leader=unknown {AGAIN}", False, id="nothing is after a reboot"
+        ),
+        pytest.param("leader=alive", f"leader=gone {AGAIN} held=exhausted", False, id="it is held"),
+        pytest.param("exit=-", f"exit=0 {AGAIN} kind=once", True, id="it lives"),
         pytest.param("current=3", "current=4", False, id="what runs is not the current one"),
         pytest.param("current=3", "current=-", False, id="which is current is not known"),
     ],
@@ -188,11 +205,53 @@ def test_a_status_is_read() -> None:
 def test_what_runs_and_has_no_supervisor_that_lives_is_to_be_given_one(
     old: str, new: str, unsupervised: bool
 ) -> None:
-    lines = (line.replace(old, new) for line in (INSTANCE, RUN))
+    new, again, more = new.partition(AGAIN)
+    lines = [line.replace(old, new.strip()) for line in (INSTANCE, RUN)]
+    restarts = [f"{RESTARTS}{more}"] if again else []
 
-    (instance,) = outcome.status(_answer(*HEAD, *lines)).instances
+    (instance,) = outcome.status(_answer(*HEAD, *lines, *restarts)).instances
 
     assert instance.unsupervised is unsupervised
+
+
+def test_what_a_supervisor_did_by_itself_is_read() -> None:
+    second = RUN.replace("i-1 3", "i-1 4")
+    reading = (
+        "3 closed=yes record=whole boot=b-1 recorded_boot=b-1 containment=isolated leader=gone"
+        " init=gone ctl=removed limit=removed inode=7 uid=61184 shared=no left=0 how=exited exit=3"
+        " oom=- at=5"
+    )
+    (instance,) = outcome.status(
+        _answer(
+            *HEAD,
+            INSTANCE.replace("current=3", "current=4"),
+            f"{RESTARTS} held=exhausted why=enough%20of%20it",
+            "pruned i-1 2",
+            RUN,
+            second,
+            "restarted i-1 4 from=3 at=6 why=g3%20ended",
+            f"ended i-1 {reading}",
+        )
+    ).instances
+
+    first, last = instance.generations
+    assert (first.begun, last.begun) == (None, Begun(after=3, age_ms=3, why="g3 ended"))
+    assert first.ended is not None
+    assert (first.ended.generation, first.ended.exit_status, last.ended) == (3, 3, None)
+    assert instance.restarts == Restarts(
+        once=False, most=3, window_ms=600000, within=2, held="exhausted", why="enough of it"
+    )
+    assert instance.pruned == 2
+
+
+def test_how_long_ago_a_run_of_another_boot_was_begun_is_not_known() -> None:
+    begun = "restarted i-1 3 from=2 at=6 why=-"
+
+    (instance,) = outcome.status(
+        _answer(*HEAD, INSTANCE, RUN.replace("boot=b-1", "boot=b-0"), begun)
+    ).instances
+
+    assert instance.generations[0].begun == Begun(after=2, age_ms=None, why="")
 
 
 def test_the_launch_of_a_run_is_in_the_status_with_what_it_was_given() -> None:

@@ -300,6 +300,9 @@ def predicate(rest: str) -> str:
             id="health of a job",
         ),
         pytest.param(added("[restart]\nmax = -1"), "restart.max", id="fewer than no restarts"),
+        pytest.param(
+            added("[restart]\nmax = 1001"), "restart.max", id="more than a node keeps moments of"
+        ),
         pytest.param(added('[restart]\nwindow = "3661d"'), "restart.window", id="over ten years"),
         pytest.param(added('[policy]\nmin_trust = "friend"'), "policy.min_trust", id="no tier"),
         pytest.param(added('[policy]\nlabels = ["a", "a"]'), "policy.labels", id="a label twice"),

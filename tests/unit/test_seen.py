@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from wlctl.lifecycle.machine import IllegalTransition, walk
-from wlctl.lifecycle.seen import STAGED, Seen, ended, judge, status_text
-from wlctl.model.actions import GenerationStatus, InstanceStatus
+from wlctl.lifecycle.seen import STAGED, Seen, ended, judge, number_of, status_text
+from wlctl.model.actions import Begun, GenerationStatus, InstanceStatus, Restarts
 from wlctl.model.generation import Liveliness
 from wlctl.model.ids import InstanceId, NodeName, PackageId
 from wlctl.model.instance import Desired, Instance, State
@@ -153,6 +153,91 @@ def test_a_look_says_which_state_a_copy_is_in(
     assert (found.reason == "") == (state is instance.state)
 
 
+POLICY = Restarts(once=False, most=3, window_ms=600_000, within=1)
+HELD = replace(POLICY, held="exhausted", why="g2 ended by itself with status 3; enough")
+JOB = replace(WEB, kind=Kind.JOB)
+THIRD = replace(RUN, number=3, begun=Begun(after=2, age_ms=1_000, why="g2 ended"))
+NOT_YET = replace(THIRD, leader=Liveliness.NONE, populated=False)
+
+
+@pytest.mark.parametrize(
+    ("instance", "runs", "restarts", "state"),
+    [
+        pytest.param(WEB, [GONE], POLICY, State.UNHEALTHY, id="what ended is to be begun again"),
+        pytest.param(
+            replace(WEB, state=State.UNHEALTHY), [GONE], POLICY, State.UNHEALTHY, id="and waits"
+        ),
+        pytest.param(
+            WEB, [replace(GONE, populated=True)], POLICY, State.RUNNING, id="not while others live"
+        ),
+        pytest.param(
+            WEB, [replace(GONE, closed=True)], POLICY, State.RESTARTING, id="it is being replaced"
+        ),
+        pytest.param(
+            WEB, [replace(RUN, closed=True)], POLICY, State.RESTARTING, id="and may live still"
+        ),
+        pytest.param(WEB, [replace(GONE, closed=True)], HELD, State.FAILED, id="it is held"),
+        pytest.param(WEB, [RUN], POLICY, State.RUNNING, id="what lives runs"),
+        pytest.param(
+            JOB,
+            [replace(GONE, exit_status=0)],
+            replace(POLICY, once=True),
+            State.FINISHED,
+            id="a job that ended well is not begun again",
+        ),
+        pytest.param(
+            JOB, [GONE], replace(POLICY, once=True), State.UNHEALTHY, id="one that failed is"
+        ),
+        pytest.param(
+            WEB,
+            [replace(RUN, leader=Liveliness.UNKNOWN)],
+            POLICY,
+            State.LOST,
+            id="nobody begins anything again after a reboot",
+        ),
+        pytest.param(WEB, [GONE, THIRD], POLICY, State.RUNNING, id="it was begun again"),
+        pytest.param(WEB, [GONE, NOT_YET], POLICY, State.RUNNING, id="a moment ago"),
+        pytest.param(
+            WEB,
+            [GONE, replace(THIRD, leader=Liveliness.GONE, exit_status=1, populated=False)],
+            POLICY,
+            State.UNHEALTHY,
+            id="and ended again",
+        ),
+        pytest.param(
+            replace(WEB, state=State.STOPPING), [GONE, THIRD], None, State.STOPPING, id="too late"
+        ),
+    ],
+)
+def test_a_look_knows_what_a_supervisor_does(
+    instance: Instance, runs: list[GenerationStatus], restarts: Restarts | None, state: State
+) -> None:
+    current = runs[-1].number
+    seen = InstanceStatus(WEB.id, "running", 5, current, "web", "p", tuple(runs), restarts=restarts)
+
+    found = judge(instance, seen)
+
+    assert found.state is state
+    assert found.begun == tuple(runs[1:])
+    assert number_of(instance, seen) == current
+
+
+@pytest.mark.parametrize(
+    ("generation", "run"),
+    [
+        pytest.param(2, replace(THIRD, begun=None), id="nobody says how it was begun"),
+        pytest.param(3, THIRD, id="it is known"),
+        pytest.param(4, THIRD, id="a later one has its number already"),
+    ],
+)
+def test_only_a_run_that_a_supervisor_began_is_news(generation: int, run: GenerationStatus) -> None:
+    instance = replace(WEB, generation=generation)
+    seen = InstanceStatus(WEB.id, "running", 5, 3, "web", "p", (GONE, run), restarts=POLICY)
+
+    assert judge(instance, seen).begun == ()
+    assert number_of(instance, seen) == generation
+
+
 def test_an_exit_that_is_missing_twice_is_unknown() -> None:
     found = judge(WEB, listed(replace(GONE, exit_status=None)), twice=True)
 
@@ -186,10 +271,13 @@ def test_a_failure_says_that_memory_ran_out() -> None:
 
 
 @given(
-    st.sampled_from(State),
-    st.sampled_from(Kind),
-    st.booleans(),
-    st.builds(
+    instance=st.builds(
+        lambda state, kind, unsettled: replace(WEB, state=state, kind=kind, unsettled=unsettled),
+        st.sampled_from(State),
+        st.sampled_from(Kind),
+        st.booleans(),
+    ),
+    run=st.builds(
         GenerationStatus,
         number=st.integers(1, 3),
         closed=st.booleans(),
@@ -201,16 +289,18 @@ def test_a_failure_says_that_memory_ran_out() -> None:
         pid=st.none(),
         uid=st.none(),
         health=st.sampled_from(["", "starting", "healthy", "unhealthy"]),
+        begun=st.sampled_from([None, THIRD.begun]),
     ),
-    st.booleans(),
+    twice=st.booleans(),
+    restarts=st.sampled_from([None, POLICY, HELD, replace(POLICY, once=True)]),
 )
 def test_whatever_is_seen_there_is_a_legal_way_to_what_is_said(
-    state: State, kind: Kind, unsettled: bool, run: GenerationStatus, twice: bool
+    instance: Instance, run: GenerationStatus, twice: bool, restarts: Restarts | None
 ) -> None:
-    instance = replace(WEB, state=state, kind=kind, unsettled=unsettled)
+    seen = replace(listed(run, current=run.number), restarts=restarts)
 
-    found = judge(instance, listed(run, current=run.number), twice=twice)
+    found = judge(instance, seen, twice=twice)
 
-    assert not isinstance(walk(state, found.state), IllegalTransition)
-    if found.state is not state:
+    assert not isinstance(walk(instance.state, found.state), IllegalTransition)
+    if found.state is not instance.state:
         assert found.state not in (State.STOPPED, State.UNLOADED), "a look proves no end"

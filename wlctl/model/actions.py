@@ -529,8 +529,8 @@ class InstanceStatus:
         run = self.newest
         if run is None or run.torn or self.supervisor is Liveliness.ALIVE:
             return False
-        if run.leader is Liveliness.ALIVE:
-            return not run.closed
+        if run.leader is Liveliness.ALIVE and not run.closed:
+            return True
         return run.leader is not Liveliness.UNKNOWN and self.is_begun_again(run)
 
     def is_begun_again(self, run: GenerationStatus) -> bool:

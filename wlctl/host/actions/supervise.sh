@@ -21,7 +21,7 @@ runs_alone() { # -> r_*: of what it launched last, under this boot, there is som
 	[ "$l" != alive ] || return 1
 	life "$r_leader" "$r_leader_start" "$r_boot"
 	case $l in
-	alive) [ -e "$D/g$current/open" ] ;;
+	alive) [ -e "$D/g$current/open" ] || is_owed ;;
 	unknown) return 1 ;;
 	*) is_owed ;;
 	esac
