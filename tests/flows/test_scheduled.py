@@ -3,6 +3,8 @@
 import itertools
 import sys
 import zoneinfo
+from dataclasses import replace
+from unittest.mock import ANY
 
 import pytest
 
@@ -10,7 +12,7 @@ from tests.flows import policed
 from tests.flows.conftest import write_package
 from tests.flows.setting import Killed, Setting
 from wlctl.flows import packages
-from wlctl.flows.reconcile import reconcile
+from wlctl.flows.reconcile import Pass, reconcile
 from wlctl.flows.scheduled import Ran, run_due
 from wlctl.flows.signing import KeyChoice
 from wlctl.flows.starting import restart_one, start
@@ -314,3 +316,32 @@ def killed(setting: Setting, number: int) -> bool:
         setting.world.heal()
         setting.world.hook = lambda _step, _moment: None
     return False
+
+
+def test_passes_of_reconcile_run_what_is_due_and_raise_and_close_what_is_wrong(
+    hourly: Setting,
+) -> None:
+    def go_over() -> Pass:
+        with hourly.runtime() as rt:
+            return reconcile(rt)
+
+    go_over()
+    pass_ms(hourly, HOUR_MS)
+    late = go_over()
+    assert [one.came for one in late.done] == ["skipped: still running"]
+    assert [one.alert.kind for one in late.raised] == [AlertKind.JOB_SKIPPED]
+    assert go_over().is_quiet
+
+    hourly.world.nodes["elm"].exit(hourly.instance("job").id, 3)
+    over = go_over()
+    assert [one.alert.kind for one in over.closed] == [AlertKind.JOB_SKIPPED]
+    (failed,) = over.raised
+    assert failed.alert.kind is AlertKind.HELD
+    assert "runs again when it is due" in failed.alert.reason
+    assert go_over().is_quiet
+
+    pass_ms(hourly, HOUR_MS)
+    again = go_over()
+    assert [one.came for one in again.done] == ["done"]
+    assert go_over().closed == (replace(failed, closed_at_ms=ANY),)
+    assert go_over().is_quiet

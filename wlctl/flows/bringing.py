@@ -167,6 +167,8 @@ def _held(rt: Runtime, instance: Instance) -> Trouble | None:
         return None
     with rt.ledger.read() as tx:
         last = instances.history(tx, instance.id)[-1]
+    if instance.kind is Kind.INTERVAL:
+        return Trouble(AlertKind.HELD, f"{last.reason}: it runs again when it is due")
     return Trouble(AlertKind.HELD, f"{last.reason}: it waits for `wlctl start {instance.name}`")
 
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from types import MappingProxyType
 
-from wlctl.errors import WlctlError
+from wlctl.errors import LedgerForked, LedgerRolledBack, WlctlError
 from wlctl.flows import (
     alerting,
     fanout,
@@ -21,11 +21,13 @@ from wlctl.flows import (
     losing,
     moving,
     replacing,
+    upkeep,
 )
 from wlctl.flows.bringing import Done, bring
 from wlctl.flows.liveness import Contacts
 from wlctl.flows.looking import Look
 from wlctl.flows.runtime import Runtime
+from wlctl.flows.witnesses import Watch, require_believed
 from wlctl.ledger import alerts, generations, instances, nodes, passes, troubles
 from wlctl.ledger.store import ReadTx
 from wlctl.lifecycle import pace
@@ -36,6 +38,7 @@ from wlctl.model.facts import Facts
 from wlctl.model.ids import InstanceId, NodeName
 from wlctl.model.instance import CLOSED, Instance
 from wlctl.model.node import Node
+from wlctl.model.policy import Action
 
 __all__ = ["Done", "Pass", "reconcile"]
 
@@ -86,8 +89,12 @@ def reconcile(rt: Runtime, only: Sequence[str] = (), *, dry_run: bool = False) -
 
     Raises:
         UnknownName: There is no node of that name.
+        LedgerRolledBack, LedgerForked: The ledger is doubted, or is found to be: nothing is done by
+            what it says.
     """
     with rt.ledger.read() as tx:
+        if not dry_run:
+            require_believed(tx, Action.START)
         wanted = [nodes.get(tx, name) for name in only] or nodes.ls(tx)
     with _alone(rt) as mine:
         return _go_over(rt, wanted, not only, dry_run=dry_run) if mine else _other(rt)
@@ -132,11 +139,14 @@ def _go_over(rt: Runtime, wanted: Sequence[Node], whole: bool, *, dry_run: bool)
             done += _on_node(rt, node, contacts.looks[node.name], dry_run=dry_run)
     if whole:
         done = _after_loss(rt, standings.dead, done, dry_run=dry_run)
+    timely = upkeep.see_to(rt, frozenset(contacts.looks), dry_run=dry_run)
+    done += timely.done
     silent = MappingProxyType(dict(contacts.failures))
     found = Pass(asked=len(wanted), silent=silent, done=tuple(done), isolated=standings.isolated)
     if dry_run:
         return found
-    return _with_alerts(rt, found, frozenset(node.name for node in wanted), standings.alerts)
+    told = (*standings.alerts, *timely.alerts)
+    return _with_alerts(rt, found, frozenset(node.name for node in wanted), told)
 
 
 def _look_at_all(rt: Runtime, wanted: Sequence[Node], *, dry_run: bool) -> Contacts:
@@ -144,7 +154,10 @@ def _look_at_all(rt: Runtime, wanted: Sequence[Node], *, dry_run: bool) -> Conta
     facts: dict[NodeName, Facts] = {}
     failures: dict[NodeName, WlctlError] = {}
     _ = rt.ledger, rt.home  # opened here once, not by many threads at once
-    for position, found in fanout.each(wanted, partial(_look_at, rt, dry_run=dry_run)):
+    look_at = partial(_look_at, rt, Watch(rt), dry_run=dry_run)
+    for position, found in fanout.each(wanted, look_at):
+        if isinstance(found, LedgerRolledBack | LedgerForked):
+            raise found
         name = wanted[position].name
         if isinstance(found, WlctlError):
             failures[name] = found
@@ -155,14 +168,18 @@ def _look_at_all(rt: Runtime, wanted: Sequence[Node], *, dry_run: bool) -> Conta
     return Contacts(looks, facts, failures)
 
 
-def _look_at(rt: Runtime, node: Node, *, dry_run: bool) -> tuple[Look, Facts | None] | WlctlError:
+def _look_at(
+    rt: Runtime, watch: Watch, node: Node, *, dry_run: bool
+) -> tuple[Look, Facts | None] | WlctlError:
     """Look at a node, leases first; what runs there and lost its supervisor is given another."""
     try:
         with rt.connect(node.address) as session:
             found = looking.look(rt, session, node)
             if dry_run:
                 return found, None
+            watch.check(session, node, found.status.checkpoint)
             leasing.renew(rt, session, node, found, rt.boot_time())
+            watch.keep(session, node, found.status.checkpoint)
             bare = [one.instance for one in found.status.instances if one.unsupervised]
             if bare:
                 session.supervise(rt.ledger.installation, bare)
