@@ -3,6 +3,7 @@
 import contextlib
 import os
 import shutil
+import signal
 import subprocess
 from collections.abc import Iterator
 from dataclasses import replace
@@ -10,11 +11,12 @@ from pathlib import Path
 
 import pytest
 
-from tests.host.bench import INSTALLATION, nonce, script
+from tests.host.bench import INSTALLATION, Bench, nonce, script, wait_until
 from tests.host.enforced import Door, door, enforcement, keygen, package, public
+from tests.host.test_supervised import POLICY, await_held, living
 from wlctl.errors import AuthFailed, DoorRefused, ShellFailed, SudoRefused
 from wlctl.host import doorkeeper
-from wlctl.model.actions import Launched, NodeFacts, RefusalCode, Refused
+from wlctl.model.actions import Launched, NodeFacts, PlaceRequest, RefusalCode, Refused
 from wlctl.model.enforcement import KeyLines
 from wlctl.model.ids import InstallationId
 
@@ -403,6 +405,26 @@ def test_a_signer_who_is_no_longer_on_the_list_starts_nothing(house: Door) -> No
 
         assert isinstance(refused, Refused)
         assert refused.code is RefusalCode.VERIFY
+
+
+def test_what_a_supervisor_begins_again_is_verified_like_all_that_starts(house: Door) -> None:
+    house.put()
+    signed = package(house.keys / f"again-{nonce()}", house.signer)
+    with house.bench() as ours:
+        request = house.request(ours, signed, restart=POLICY)
+        ours.place(request)
+        _kill(ours, request, 1)
+        wait_until(lambda: living(ours, request) == [2], "the second run")
+        house.put(enforcement({"bob": house.stranger}))
+
+        _kill(ours, request, 2)
+
+        assert await_held(ours, request, "verify").current == 2
+
+
+def _kill(bench: Bench, request: PlaceRequest, generation: int) -> None:
+    for pid in (bench.cgroup(request, generation=generation) / "cgroup.procs").read_text().split():
+        os.kill(int(pid), signal.SIGKILL)
 
 
 def test_all_of_it_works_through_sudo_for_both_logins(tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ installation=${I##*/} S=${I%/*}
 generations_kept=16 logs_kept=3
 number='' gen='' until=0 fence_no='' package='' settles=auto spares=yes problem=
 # on an enforced node its own list decides, whoever was let in
-if [ -d "/etc/wlctl/$installation" ]; then WLCTL_DOOR=/etc/wlctl/$installation; fi
+if [ -e "/etc/wlctl/$installation/doorkeeper" ]; then WLCTL_DOOR=/etc/wlctl/$installation; fi
 
 finish() { exit 75; }
 refuse() { # CODE TEXT
