@@ -401,6 +401,23 @@ def test_a_supervisor_that_is_killed_at_any_step_of_a_restart_leaves_one_run_to_
     assert len(alive) == len(requests)
 
 
+@pytest.mark.kinds(ONE)
+def test_each_supervisor_takes_up_the_budget_of_the_one_before(bench: Bench) -> None:
+    told = script('until [ -e "$WLCTL_RUN_DIR/go" ]; do sleep 0.02; done; exit 3')
+    request = bench.run(told, restart=replace(POLICY, max_restarts=2))
+    for number in (1, 2):
+        kill_supervisors(bench)
+        run_file(bench, request, "go", number).touch()
+        wait_until(lambda: living(bench, request) == [], "its end")
+        assert supervise(bench, request).started == (request.instance,)
+        wait_until(lambda one=number + 1: living(bench, request) == [one], "the next run")  # type: ignore[misc]
+
+    run_file(bench, request, "go", 3).touch()
+
+    found = await_held(bench, request, "exhausted")
+    assert found.current == 3
+
+
 STUBBORN = checked(
     "exec",
     "check",
