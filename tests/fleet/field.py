@@ -206,7 +206,9 @@ def _leftovers(node: SshdNode) -> list[str]:
             lines = (state / table).read_text("ascii").split("\n")
             found += [f"{table}: {line}" for line in lines if line not in ("", "end")]
     sshd = next(pid for pid in node.pids() if Path(f"/proc/{pid}/comm").read_text() == "sshd\n")
-    found += [str(path) for path in Path(f"/proc/{sshd}/root/run/wlctl").glob("*")]
+    run = Path(f"/proc/{sshd}/root/run/wlctl")
+    found += [str(path) for path in (*run.glob("*"), *run.glob("by-name/*"))]
+    found = [path for path in found if not path.endswith("/by-name")]  # it stays, and is empty
     return found
 
 
