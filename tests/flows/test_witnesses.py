@@ -12,12 +12,13 @@ from wlctl.errors import ExitCode, LedgerForked, LedgerRolledBack, WlctlError
 from wlctl.flows import node_changes, revocations, starting, witnessed
 from wlctl.flows.ending import End
 from wlctl.flows.nodes import add
+from wlctl.flows.reconcile import reconcile
 from wlctl.flows.witnesses import EVERY_MS, Watch
 from wlctl.ledger import alerts, chain, instances, witnesses
 from wlctl.ledger.verify import Verified
 from wlctl.model.ids import NodeName
 from wlctl.model.instance import Instance
-from wlctl.model.node import Address, Tier, TransportKind
+from wlctl.model.node import Address, Liveness, Tier, TransportKind
 from wlctl.model.revocation import RevocationKind
 from wlctl.model.upkeep import ChainPoint, Checkpoint
 from wlctl.model.witness import Doubt, Standing
@@ -104,7 +105,7 @@ def test_an_old_copy_is_found_before_anything_is_sent_and_from_then_on_known(
     assert "receive" not in asked
     assert doubt_of(old) in (Doubt.ROLLED_BACK, Doubt.FORKED)
     assert old.open_operations() == []
-    assert old.holds() == elm.holds()[:1]
+    assert [hold.name for hold in old.holds()] == ["web"]
     assert isinstance(old.verified(), Verified)
     with old.runtime() as rt, rt.ledger.read() as tx:
         assert [one.alert.kind.value for one in alerts.ls(tx)] in (["rollback"], ["fork"])
@@ -254,3 +255,47 @@ def test_a_witness_that_is_missed_keeps_nobody_from_anything(elm: Setting) -> No
 
     assert place(elm, "second") is None
     assert elm.stop("second").end is End.DONE
+
+
+def test_a_pass_does_nothing_with_an_old_ledger_and_renews_nothing(
+    elm: Setting, tmp_path: Path
+) -> None:
+    old = copied(elm, tmp_path)
+    assert place(elm, "second") is None
+    asked = steps_of(elm)
+
+    for _ in range(2):
+        with old.runtime() as rt, pytest.raises(LedgerRolledBack):
+            reconcile(rt)
+
+    assert set(asked) <= {"connect", "status", "witness", "commit"}
+    assert doubt_of(old) is Doubt.ROLLED_BACK
+    with old.runtime() as rt:
+        assert reconcile(rt, dry_run=True).done == (), "looking is always allowed"
+
+
+def test_a_pass_leaves_every_node_a_checkpoint_and_the_next_one_nothing(elm: Setting) -> None:
+    elm.add_node("oak")
+    with elm.runtime() as rt:
+        reconcile(rt)
+    assert elm.world.nodes["oak"].newest_checkpoint() is not None
+    asked = steps_of(elm)
+
+    with elm.runtime() as rt:
+        assert reconcile(rt).is_quiet
+
+    assert "checkpoint" not in asked
+
+
+def test_a_node_that_lies_about_the_chain_is_not_dead_for_it(elm: Setting) -> None:
+    forged = ChainPoint(7, 1, "f" * 64)
+    elm.world.nodes["elm"].checkpoints.append(Checkpoint(forged, "nobody signed this\n\n"))
+
+    for _ in range(5):
+        with elm.runtime() as rt:
+            reconcile(rt)
+
+    assert elm.node("elm").liveness is not Liveness.DEAD
+    assert doubt_of(elm) is None
+    with elm.runtime() as rt, rt.ledger.read() as tx:
+        assert [one.alert.kind.value for one in alerts.ls(tx)] == ["node-refuses"]

@@ -48,6 +48,9 @@ def reconcile(
     still run on a node that is only cut off, until that is back: at least once. With one (--lease)
     the new copy waits until the old one is gone for certain.
 
+    Every node is left a checkpoint of the chain now and then, and the ledger is held to the one it
+    keeps: an old or copied ledger does nothing here (exit 11, `wlctl help recover-ledger`).
+
     What is wrong is an alert, raised once, and closed when it is over: `wlctl alerts`. Exit 5: this
     pass raised one about something unsettled or unproven. Exit 7: it raised others only. Exit 0:
     whatever is still wrong was raised before.
