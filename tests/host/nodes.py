@@ -223,8 +223,9 @@ class SshdNode:
         found = []
         for below, _, files in os.walk(self.cgroup):
             if "cgroup.procs" in files:
-                text = (Path(below) / "cgroup.procs").read_text("ascii")
-                found += [int(pid) for pid in text.split()]
+                with contextlib.suppress(OSError):  # it was taken away in between
+                    text = (Path(below) / "cgroup.procs").read_text("ascii")
+                    found += [int(pid) for pid in text.split()]
         return found
 
     def insider(self) -> int:

@@ -278,7 +278,7 @@ def test_what_fails_with_a_lease_that_has_run_out_is_not_begun_again(bench: Benc
     assert found.restarts.within <= 2
 
 
-TURNS = 4
+TURNS = 3
 
 
 def start_again(bench: Bench, request: PlaceRequest, number: int, generation: int) -> None:
