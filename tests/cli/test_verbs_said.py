@@ -80,20 +80,20 @@ def begun(begin: Begin, **given: object) -> Beginning:
     ],
 )
 def test_how_a_start_went(found: Beginning, code: int, said: str) -> None:
-    assert starting._exit_code(found) == code
-    assert next(starting._lines(found)) == said
-    assert starting._json(found)["outcome"] == found.begin.value
+    assert starting.exit_code(found) == code
+    assert next(starting.lines_of(found)) == said
+    assert starting.json_of(found)["outcome"] == found.begin.value
 
 
 def test_every_way_a_start_can_go_has_an_exit_code() -> None:
     for begin in Begin:
-        assert starting._exit_code(begun(begin)) in {0, 1, 3, 4, 5, 9}
+        assert starting.exit_code(begun(begin)) in {0, 1, 3, 4, 5, 9}
 
 
 def test_what_is_said_of_a_restart_names_it_the_limits_and_the_proof() -> None:
     found = replace(begun(Begin.DONE, launched=LAUNCHED, proofs=(judge(GONE),)), verb=Verb.RESTART)
 
-    first, limits, proof = starting._lines(found)
+    first, limits, proof = starting.lines_of(found)
 
     assert first.startswith("restarted web on elm")
     assert limits == "  elm cannot hold it to its limits of memory, cpu"
