@@ -251,13 +251,16 @@ def main() -> int:
     arguments = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     arguments.add_argument("--nodes", type=int, default=100)
     arguments.add_argument("--rounds", type=int, default=5)
-    arguments.add_argument("--only", default="", help="a tool's name; rivals are not installed")
+    arguments.add_argument(
+        "--only", default="", metavar="TOOL,…", help="these alone; rivals are not installed"
+    )
     given = arguments.parse_args()
+    only = set(filter(None, given.only.split(",")))
     if os.getloadavg()[0] > 0.5:
         print(f"this machine is busy (load {os.getloadavg()[0]:.1f}): take ratios, not times")
     with tempfile.TemporaryDirectory(prefix="wlctl-fanout-", dir="/var/tmp") as made:
         directory = Path(made)
-        programs = Path() if given.only else install_rivals(directory)
+        programs = Path() if only else install_rivals(directory)
         with sshd_nodes(given.nodes) as nodes:
             known_hosts(directory, nodes)
             tools = [
@@ -269,7 +272,7 @@ def main() -> int:
             taken: dict[str, list[Run]] = {}
             for turn in range(given.rounds + 1):
                 for tool in tools:
-                    if given.only in {"", tool.name}:
+                    if not only or tool.name in only:
                         one = run(tool, nodes, directory / "log")
                         if turn:  # the first round only warms the caches
                             taken.setdefault(tool.name, []).append(one)

@@ -10,8 +10,8 @@ from wlctl.cli.node_show import node_json
 from wlctl.cli.node_words import AskPass
 from wlctl.cli.options import Session, session_of
 from wlctl.errors import UsageError
-from wlctl.flows import attesting, node_view
 from wlctl.flows import node_changes as flow
+from wlctl.flows import node_view
 from wlctl.flows.node_changes import Words
 from wlctl.model.event import Json, rfc3339
 from wlctl.model.instance import Instance
@@ -199,6 +199,8 @@ def attest_dead(
     gone; nothing there holds anything any more. Nobody proves that: when you are wrong, two copies
     may run. A node that answers is refused. The word ends at the node's next answer.
     """
+    from wlctl.flows import attesting
+
     session = session_of(ctx)
 
     def accept(held: Sequence[Instance]) -> None:

@@ -1,7 +1,7 @@
 """`wlctl node enforce`."""
 
 from collections.abc import Iterator
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -9,10 +9,11 @@ from wlctl.cli import render
 from wlctl.cli.node_words import AskPass
 from wlctl.cli.options import Session, session_of
 from wlctl.errors import UsageError
-from wlctl.flows import enforce as flow
-from wlctl.flows.enforce import Done, Wish
-from wlctl.model.enforcement import KeyLines
 from wlctl.model.event import Json
+
+if TYPE_CHECKING:
+    from wlctl.flows.enforce import Done, Wish
+    from wlctl.model.enforcement import KeyLines
 
 
 def enforce(
@@ -58,7 +59,9 @@ def enforce(
             raise UsageError("--remove takes all of it away", hint="give it alone, with --as")
         _remove(session, name, admin)
         return
-    wish = Wish(
+    from wlctl.flows import enforce as flow
+
+    wish = flow.Wish(
         admin,
         projects=projects.split(",") if projects else None,
         key_line=not leave_key,
@@ -69,7 +72,7 @@ def enforce(
     render.document(session, "wlctl.enforcement/1", _document(done), _lines(done), name=name)
 
 
-def _confirm(session: Session, name: str, wish: Wish, seen: KeyLines) -> None:
+def _confirm(session: Session, name: str, wish: "Wish", seen: "KeyLines") -> None:
     if wish.key_line and seen.open:
         where = ", ".join(seen.open)
         session.note(f"in {where} on {name} the line of wlctl's key becomes: {seen.line}")
@@ -77,6 +80,8 @@ def _confirm(session: Session, name: str, wish: Wish, seen: KeyLines) -> None:
 
 
 def _remove(session: Session, name: str, admin: str) -> None:
+    from wlctl.flows import enforce as flow
+
     removed = flow.remove(
         session.runtime,
         name,
@@ -89,7 +94,7 @@ def _remove(session: Session, name: str, admin: str) -> None:
     render.document(session, "wlctl.enforcement/1", document, lines, name=name)
 
 
-def _lines(done: Done) -> Iterator[str]:
+def _lines(done: "Done") -> Iterator[str]:
     node, keys = done.node, done.keys
     if done.is_shut:
         yield f"{node.name} is enforced: wlctl's key opens only the doorkeeper there"
@@ -110,15 +115,15 @@ def _lines(done: Done) -> Iterator[str]:
     yield f"  {keys.line}"
 
 
-def _signers(done: Done) -> tuple[str, ...]:
+def _signers(done: "Done") -> tuple[str, ...]:
     return tuple(line.split(" ", 1)[0] for line in done.wanted.signers.splitlines())
 
 
-def _actions(done: Done) -> tuple[str, ...]:
+def _actions(done: "Done") -> tuple[str, ...]:
     return tuple(line.split(" ")[1] for line in done.wanted.actions.splitlines())
 
 
-def _document(done: Done) -> dict[str, Json]:
+def _document(done: "Done") -> dict[str, Json]:
     return {
         "name": done.node.name,
         "enforced": done.is_shut,

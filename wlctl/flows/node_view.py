@@ -2,11 +2,11 @@
 
 from dataclasses import dataclass
 
-from wlctl.flows import enforce
 from wlctl.flows.node_changes import on_node
 from wlctl.flows.runtime import Runtime
 from wlctl.ledger import instances, nodes, sayings
 from wlctl.ledger.sayings import Saying
+from wlctl.ledger.store import ReadTx
 from wlctl.lifecycle.oddity import Oddity, oddities
 from wlctl.model.instance import Instance
 from wlctl.model.node import Node
@@ -54,5 +54,11 @@ def report(rt: Runtime, name: str) -> NodeReport:
             instances=tuple(one for one in instances.current(tx) if one.node == name),
             held=on_node(tx, node.name),
             odd=oddities(node, now_ms),
-            lists_are_current=enforce.is_current(tx, node, now_ms) if node.enforced else None,
+            lists_are_current=_are_current(tx, node, now_ms) if node.enforced else None,
         )
+
+
+def _are_current(tx: ReadTx, node: Node, now_ms: int) -> bool:
+    from wlctl.flows import enforce  # few nodes are, and it needs half of all there is
+
+    return enforce.is_current(tx, node, now_ms)

@@ -238,13 +238,15 @@ def _record(rt: Runtime, contacts: dict[int, Contact]) -> dict[int, Contact]:
     if not contacts:
         return {}
     with rt.ledger.write(rt.now_ms(), rt.author) as tx:
-        for position, each in contacts.items():
-            if each.facts is not None:
-                numbered = nodes.record_contact(tx, each.node, each.facts)
-                contacts[position] = replace(each, facts=numbered)
-            elif each.failure is not None:
+        seen = {each.node: each.facts for each in contacts.values() if each.facts is not None}
+        numbered = nodes.record_contacts(tx, seen)
+        for each in contacts.values():
+            if each.failure is not None:
                 nodes.record_silence(tx, each.node, each.failure.code)
-    return contacts
+    return {
+        position: replace(each, facts=numbered.get(each.node))
+        for position, each in contacts.items()
+    }
 
 
 def _contact(rt: Runtime, node: Node) -> Contact:

@@ -15,8 +15,10 @@ ANSWER_MAX_LINES = 65_536
 
 NUMBER_MAX_DIGITS = 18
 
-_KEY = re.compile(r"[a-z][a-z0-9_]{0,63}")
-_FIELD = re.compile(r"(?:[A-Za-z0-9._~/:=,@+-]|%[0-9A-Fa-f]{2})*")
+_LINE = re.compile(
+    r"[a-z][a-z0-9_]{0,63}(?: [A-Za-z0-9._~/:=,@+-]*(?:%[0-9A-Fa-f]{2}[A-Za-z0-9._~/:=,@+-]*)*)*"
+)
+"""A key, and its fields, a space before each."""
 
 
 class Status(StrEnum):
@@ -132,13 +134,13 @@ def parse(raw: bytes, nonce: str) -> Answer:
 
 
 def _line(row: str) -> Line:
-    key, *fields = row.split(" ")
-    if _KEY.fullmatch(key) is None or not all(_FIELD.fullmatch(field) for field in fields):
+    if _LINE.fullmatch(row) is None:
         raise GarbledAnswer(f"the answer has a line that is none: {row[:80]!r}")
-    return Line(key, tuple(_decoded(field) for field in fields))
+    key, *fields = row.split(" ")
+    if "%" in row:  # most are plain, and an answer has hundreds
+        fields = list(map(_decoded, fields))
+    return Line(key, tuple(fields))
 
 
 def _decoded(field: str) -> str:
-    if "%" not in field:
-        return field  # most are plain, and an answer has hundreds
     return unquote_to_bytes(field).decode("utf-8", errors="replace")

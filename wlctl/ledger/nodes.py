@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import fields, replace
 from typing import Any
 
-from sqlalchemy import Row, delete, insert, select, update
+from sqlalchemy import Row, bindparam, delete, insert, select, update
 
 from wlctl.errors import NameTaken, UnknownName
 from wlctl.ledger import chain
@@ -39,7 +39,7 @@ def add(tx: WriteTx, node: Node) -> Event:
     if not gone.rowcount:
         tx.conn.execute(insert(nodes_table), row)
     if node.facts is not None:
-        _put_facts(tx, node.name, node.facts)
+        _put_facts(tx, {node.name: node.facts})
     return chain.append(
         tx,
         "node.add",
@@ -259,10 +259,16 @@ def _refuse_twin(tx: ReadTx, name: str, node_id: str) -> None:
 
 def record_contact(tx: WriteTx, name: NodeName, facts: Facts) -> Facts:
     """Record a probe that answered; the node is alive. Return the facts with their number."""
-    before = get(tx, name)
-    numbered = replace(facts, seq=(before.facts.seq if before.facts else 0) + 1)
-    record_look(tx, name, facts.boot_id, facts.probed_at_ms)
-    _put_facts(tx, name, numbered)
+    return record_contacts(tx, {name: facts})[name]
+
+
+def record_contacts(tx: WriteTx, seen: Mapping[NodeName, Facts]) -> dict[NodeName, Facts]:
+    """Record probes that answered, as `record_contact` does, without a statement for each."""
+    numbers = select(facts_table.c.node, facts_table.c.seq).where(facts_table.c.node.in_(seen))
+    last = {row.node: row.seq for row in tx.conn.execute(numbers)}
+    numbered = {name: replace(facts, seq=last.get(name, 0) + 1) for name, facts in seen.items()}
+    _record_looks(tx, {name: (one.boot_id, one.probed_at_ms) for name, one in seen.items()})
+    _put_facts(tx, numbered)
     return numbered
 
 
@@ -276,22 +282,34 @@ def _answered(before: Node, boot_id: str) -> str:
 
 def record_look(tx: WriteTx, name: NodeName, boot_id: str, at_ms: int) -> None:
     """Record that the node itself answered at a moment, under a boot; it is alive."""
-    before = get(tx, name)
+    _record_looks(tx, {name: (boot_id, at_ms)})
+
+
+def _record_looks(tx: WriteTx, seen: Mapping[NodeName, tuple[str, int]]) -> None:
+    if not seen:
+        return
+    alive = select(nodes_table.c.name).where(
+        nodes_table.c.name.in_(seen),
+        nodes_table.c.liveness == Liveness.ALIVE.value,
+        ~nodes_table.c.removed,
+    )
+    for name in sorted(seen.keys() - set(tx.conn.execute(alive).scalars())):
+        before = get(tx, name)
+        _chain_liveness(tx, before, Liveness.ALIVE, _answered(before, seen[name][0]))
     tx.conn.execute(
         update(nodes_table)
-        .where(nodes_table.c.name == name)
+        .where(nodes_table.c.name == bindparam("node"))
         .values(
             liveness=Liveness.ALIVE.value,
             failed_contacts=0,
             failure="",
             silent_ms=0,
             attested_dead_at_ms=None,
-            boot_id=boot_id,
-            seen_at_ms=at_ms,
-        )
+            boot_id=bindparam("boot"),
+            seen_at_ms=bindparam("at"),
+        ),
+        [{"node": name, "boot": boot_id, "at": at_ms} for name, (boot_id, at_ms) in seen.items()],
     )
-    if before.liveness is not Liveness.ALIVE:
-        _chain_liveness(tx, before, Liveness.ALIVE, _answered(before, boot_id))
 
 
 def record_silence(tx: WriteTx, name: NodeName, why: str) -> None:
@@ -390,15 +408,21 @@ def _node_of(row: Row[Any]) -> Node:
     )
 
 
-def _put_facts(tx: WriteTx, name: NodeName, facts: Facts) -> None:
-    tx.conn.execute(delete(facts_table).where(facts_table.c.node == name))
+def _put_facts(tx: WriteTx, seen: Mapping[NodeName, Facts]) -> None:
+    if not seen:
+        return
+    tx.conn.execute(delete(facts_table).where(facts_table.c.node.in_(seen)))
     tx.conn.execute(
-        insert(facts_table).values(
-            node=name,
-            seq=facts.seq,
-            probed_at_ms=facts.probed_at_ms,
-            document=json.dumps(facts_json(facts), ensure_ascii=False, separators=(",", ":")),
-        )
+        insert(facts_table),
+        [
+            {
+                "node": name,
+                "seq": one.seq,
+                "probed_at_ms": one.probed_at_ms,
+                "document": json.dumps(facts_json(one), ensure_ascii=False, separators=(",", ":")),
+            }
+            for name, one in seen.items()
+        ],
     )
 
 

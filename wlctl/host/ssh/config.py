@@ -10,8 +10,9 @@ Source: OpenSSH, ssh_config(5).
 
 import glob
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 from pathlib import Path
 
 from wlctl.errors import InvalidSshConfig
@@ -254,8 +255,22 @@ def _fits(pattern: str, text: str) -> bool:
     return re.fullmatch(wild, text, re.DOTALL) is not None
 
 
-def _lines(file: Path, uid: int) -> Iterator[Line]:
-    for number, text in enumerate(read_lines(file, uid), 1):
+def _lines(file: Path, uid: int) -> Iterable[Line]:
+    texts = read_lines(file, uid)
+    try:
+        return _all_lines(file, texts)
+    except InvalidSshConfig:
+        return _each_line(file, texts)  # what stands before the line at fault counts first
+
+
+@lru_cache
+def _all_lines(file: Path, texts: tuple[str, ...]) -> tuple[Line, ...]:
+    """Read a file once for all nodes, as long as it says the same."""
+    return tuple(_each_line(file, texts))
+
+
+def _each_line(file: Path, texts: Sequence[str]) -> Iterator[Line]:
+    for number, text in enumerate(texts, 1):
         plain = text.strip()
         if not plain or plain.startswith("#"):
             continue

@@ -14,6 +14,9 @@ from wlctl.errors import BannerTimeout, ConnectFailed, ConnectTimeout
 
 COMPLAINT_MAX_BYTES = 4096
 
+HOLD_BYTES = 16 * 1024
+"""Paramiko asks for the head of a packet and then for its rest: both have mostly come by then."""
+
 PROXY_GRACE_S = 0.5
 """How long a proxy command may take to end once its streams are closed."""
 
@@ -44,7 +47,7 @@ class Wire:
         self._stall_s = stall_s
         self._stuck_since_s: float | None = None
         self._broken = False
-        self._first = b""
+        self._held = b""
         self._tcp = isinstance(stream, socket.socket) and stream.family != socket.AF_UNIX
 
     def await_greeting(self, where: str, banner_s: float) -> None:
@@ -56,27 +59,29 @@ class Wire:
         """
         self._stream.settimeout(banner_s)
         try:
-            self._first = self._stream.recv(1)
+            self._held = self._stream.recv(1)
         except TimeoutError as error:
             raise BannerTimeout(
                 f"{where} accepts and does not greet within {banner_s:g} s"
             ) from error
         except OSError as error:
             raise ConnectFailed(f"{where} hung up: {error.strerror}") from error
-        if not self._first:
+        if not self._held:
             raise ConnectFailed(f"{where} hung up without a greeting")
 
     def recv(self, count: int) -> bytes:
-        """Receive, acknowledging at once."""
-        if self._first:
-            first, self._first = self._first, b""
-            return first
+        """Receive, acknowledging at once; what comes with it is held for the next receive."""
+        if self._held:
+            held, self._held = self._held[:count], self._held[count:]
+            return held
         if self._broken:
             raise OSError(errno.ETIMEDOUT, "the other side takes nothing")
         if self._tcp:
             assert isinstance(self._stream, socket.socket)
             self._stream.setsockopt(socket.IPPROTO_TCP, socket.TCP_QUICKACK, 1)
-        return self._stream.recv(count)
+        got = self._stream.recv(max(count, HOLD_BYTES))
+        self._held = got[count:]
+        return got[:count]
 
     def send(self, data: bytes) -> int:
         """Send some of `data`; TimeoutError means try again."""
