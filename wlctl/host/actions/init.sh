@@ -12,13 +12,17 @@ umask 077
 mode=$1 G=$2
 ctl='' limit='' containment='' uid='' gid='' groups='' caps='' nproc='' tick='' ish='' private='' setsid='' setpriv='' unshare='' lease='' gen='' boot=''
 cd "$G" || exit 125
+fail() { # TEXT: before the leader runs; whoever waits for it reads why it never will
+	printf '%s\n' "$1" 2>/dev/null >>"$G/err"
+	exit 125
+}
 load() { # the launch file: header, then variables and arguments in order
 	l_whole=no
 	while read -r k v; do
 		case $k in
 		env | arg) continue ;;
 		end) l_whole=yes ;;
-		*) dec "$v" || exit 125 ;;
+		*) dec "$v" || fail 'its launch file is damaged' ;;
 		esac
 		case $k in
 		ctl) ctl=$d ;;
@@ -40,7 +44,7 @@ load() { # the launch file: header, then variables and arguments in order
 		boot) boot=$d ;;
 		esac
 	done <launch
-	[ "$l_whole" = yes ] || exit 125
+	[ "$l_whole" = yes ] || fail 'its launch file is not whole'
 }
 own() { # -> o_pid, o_start: of this very process, as the node numbers it; no fork
 	IFS= read -r o_st </proc/self/fd/9/self/stat || return 1
@@ -68,7 +72,7 @@ ended() { # STATUS [WHY]: over a line made at launch, so that neither a full dis
 }
 
 hop() {
-	echo 0 2>/dev/null >"$ctl/cgroup.procs" || exit 125
+	echo 0 2>/dev/null >"$ctl/cgroup.procs" || fail "its cgroup $ctl cannot be entered from its unit"
 	# shellcheck disable=SC2086 # the words that start the shell
 	exec "$setsid" -f env -i PATH="$PATH" LC_ALL=C $ish "$G/init.sh" enter "$G" </dev/null >>err 2>&1
 }
@@ -76,12 +80,12 @@ enter() {
 	# A generation that was closed has lost its cgroup, or what stands for it: this is the last fence
 	# before it runs.
 	if [ "$ctl" = - ]; then
-		mv -T go gone 2>/dev/null || exit 125
+		mv -T go gone 2>/dev/null || fail 'it was closed before it began'
 		# closed in between: it never runs, and says so
 		[ -e open ] || exec mv -T gone withdrawn
 	else
-		echo 0 2>/dev/null >"$ctl/cgroup.procs" || exit 125
-		[ -e open ] || exit 125
+		echo 0 2>/dev/null >"$ctl/cgroup.procs" || fail "its cgroup $ctl cannot be entered"
+		[ -e open ] || fail 'it was closed before it began'
 	fi
 	exec 9</proc 8<>fifo
 	# shellcheck disable=SC2086 # the words that start the shell
@@ -101,12 +105,11 @@ private_places() { # so that nothing of the uid stays in a directory that everyb
 	fi
 }
 start_waiter() {
-	own || exit 125
-	printf 'init %s %s .\n' "$o_pid" "$o_start" >>record || exit 125
-	private_places || exit 125
-	if [ -n "$lease" ] && expired; then exit 125; fi
+	own && printf 'init %s %s .\n' "$o_pid" "$o_start" >>record || fail 'its init cannot be recorded'
+	private_places || fail 'its private directories cannot be mounted'
+	if [ -n "$lease" ] && expired; then fail 'its lease ran out before it began'; fi
 	# shellcheck disable=SC2086 # the words that start the shell
-	"$setsid" -f $ish "$G/init.sh" waiter "$G" || exit 125
+	"$setsid" -f $ish "$G/init.sh" waiter "$G" || fail 'its waiter cannot be started'
 }
 watch() { # until the leader's end is written, or the waiter is gone
 	w=
@@ -147,19 +150,18 @@ wait_for_leader() {
 	printf '%s .\n' "$$" >waiter
 	set --
 	while read -r k v; do
-		case $k in env | arg) dec "$v" || exit 125 ;; esac
+		case $k in env | arg) dec "$v" || fail 'its launch file is damaged' ;; esac
 		case $k in
-		env) keep_variable "$d" || exit 125 ;;
+		env) keep_variable "$d" || fail 'its environment cannot be kept' ;;
 		arg) set -- "$@" "$d" ;;
-		end) echo . || exit 125 ;;
+		end) echo . || fail 'its environment cannot be kept' ;;
 		esac
 	done 2>/dev/null <launch >environ
 	(
 		trap - TERM
-		own || exit 125
-		[ "$limit" = - ] || echo 0 2>/dev/null >"$limit/cgroup.procs" || exit 125
-		printf 'leader %s %s .\n' "$o_pid" "$o_start" >>record || exit 125
-		cd work || exit 125
+		[ "$limit" = - ] || echo 0 2>/dev/null >"$limit/cgroup.procs" || fail "its cgroup $limit cannot be entered"
+		own && printf 'leader %s %s .\n' "$o_pid" "$o_start" >>record || fail 'its leader cannot be recorded'
+		cd work || fail 'its working directory is gone'
 		# shellcheck disable=SC3045 # every shell has these, under one letter or another
 		{
 			ulimit -c 0
@@ -192,7 +194,7 @@ wait_for_leader() {
 
 load
 # PID 1 ends everything it can reach: it must be the first of a namespace of its own.
-case $mode in init | resume) [ "$$" = 1 ] || exit 125 ;; esac
+case $mode in init | resume) [ "$$" = 1 ] || fail 'it has no namespace of its own' ;; esac
 case $mode in
 hop) hop ;;
 enter) enter ;;

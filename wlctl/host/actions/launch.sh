@@ -286,8 +286,11 @@ arm_lease() { # -> l_lease: before anything runs
 spawn() {
 	if [ "$way" = systemd-user ]; then # only what its manager starts may move to below the unit
 		# shellcheck disable=SC2086 # the words that start the shell
-		timeout -s KILL 20 systemd-run --user --quiet --collect $ish "$G/init.sh" hop "$G" \
+		# it is told and not waited for: the leader is, once and without the lock
+		timeout -s KILL 8 systemd-run --user --quiet --collect --no-block $ish "$G/init.sh" hop "$G" \
 			7>&- </dev/null >>"$G/err" 2>&1
+		s_run=$?
+		[ "$s_run" = 0 ] || [ -s "$G/err" ] || printf 'systemd-run ended with status %s\n' "$s_run" >>"$G/err"
 		return 0
 	fi
 	(
@@ -321,18 +324,31 @@ launch() { # under the lock; 1 and `problem` when it could not
 		return 1
 	}
 }
-await_leader() { # without the lock: 0 when the leader was recorded
+await_leader() { # without the lock: 0 when the leader was recorded; else w_why, until it was called off
 	uptime
+	w_why='it was closed meanwhile'
 	w_end=$((t + 20000)) # a small node under load takes its time
 	while :; do
 		load_record "$G"
 		[ -z "$r_leader" ] || return 0
 		exit_of "$G"
-		if [ "$x" != - ] || [ -e "$G/closed" ]; then return 1; fi
+		if [ "$x" != - ]; then
+			w_why="its launcher ended with status $x"
+			return 1
+		fi
+		if [ -e "$G/closed" ] || { [ -n "${claim:-}" ] && [ -e "$claim.cancel" ]; }; then return 1; fi
 		uptime
-		[ "$t" -lt "$w_end" ] || return 1
+		if [ "$t" -ge "$w_end" ]; then
+			w_why='nothing of it was seen within 20 s'
+			return 1
+		fi
 		nap
 	done
+}
+no_leader() { # after await_leader -> problem: in the words of whoever was to start it, where it left any
+	why=
+	{ IFS= read -r why <"$G/err"; } 2>/dev/null
+	problem="runtime generation $gen did not start: ${why:-$w_why}"
 }
 answer_launched() { # yes|no: whether an earlier request had done it
 	launched_in "$gen"

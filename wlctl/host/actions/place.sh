@@ -162,7 +162,6 @@ if await_leader; then
 	finish ok
 fi
 relock
-still_ours || overtaken
-IFS= read -r why <"$G/err" || why='its launcher ended without a word'
-problem="runtime generation $gen did not start: $why"
+go_on
+no_leader
 give_up

@@ -50,7 +50,7 @@ call_off() { # a place that is at work looks for this mark, under the lock, befo
 	{ : >"$claim.cancel"; } 2>/dev/null || { spend && { : >"$claim.cancel"; } 2>/dev/null; } ||
 		refuse resources "$S cannot be written"
 	uptime
-	c_end=$((t + 6000)) # a place waits 5 s for its leader
+	c_end=$((t + 8000)) # a place that waits for its leader looks for the mark, and ends what it began
 	while [ "$c_is" = working ]; do
 		unlock
 		nap

@@ -101,6 +101,5 @@ if await_leader; then
 fi
 relock
 still_ours || overtaken
-IFS= read -r why <"$G/err" || why='its launcher ended without a word'
-problem="runtime generation $gen did not start: $why"
+no_leader
 give_up
