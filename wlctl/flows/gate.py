@@ -162,6 +162,18 @@ def verb(
     return refusal(shown, answer.verdict, approval)
 
 
+def denies(
+    rt: Runtime, tx: ReadTx, action: Action, *, instance: Instance, node: Node
+) -> Verdict | None:
+    """Answer what would keep a verb that starts nothing from being done; None for nothing.
+
+    Nothing is chained, so what is tried again and again can ask here first.
+    """
+    request = GateRequest(action, rt.author.principal, instance.id, node=node.name, tier=node.tier)
+    verdict = judge(policy_of(tx), revoked_of(tx), request).verdict
+    return None if verdict.ruling is Ruling.ALLOWED else verdict
+
+
 def refusal(request: GateRequest, verdict: Verdict, approval: Approval | None = None) -> WlctlError:
     """Put a verdict that is no yes into the words of an error."""
     what = f"{request.action} {request.about}".strip()
