@@ -283,9 +283,13 @@ class FakeNode:
             pruned=self.pruned.get(instance, 0),
         )
 
-    def _is_supervised(self, instance: InstanceId) -> bool:
+    def may_begin_again(self, instance: InstanceId) -> bool:
+        """Answer whether its supervisor may end what runs, and begin the next by itself."""
         restarts = self._restarts(instance)
-        return instance in self.alive or (restarts is not None and not restarts.held)
+        return restarts is not None and not restarts.held
+
+    def _is_supervised(self, instance: InstanceId) -> bool:
+        return instance in self.alive or self.may_begin_again(instance)
 
     def _restarts(self, instance: InstanceId) -> Restarts | None:
         policy = self.policies.get(instance)

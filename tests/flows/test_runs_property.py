@@ -60,7 +60,10 @@ FAULTS = st.one_of(
     ),
 )
 VERBS = st.tuples(st.sampled_from(["start", "restart", "stop", "look"]), FAULTS)
-ENDS = st.tuples(st.sampled_from(["exit 0", "exit 3", "exit ?", "reboot"]), st.just(Fault("none")))
+ENDS = st.tuples(
+    st.sampled_from(["exit 0", "exit 3", "exit ?", "reboot", "again", "again", "held"]),
+    st.just(Fault("none")),
+)
 LIFE = st.lists(st.one_of(VERBS, VERBS, ENDS), min_size=1, max_size=8)
 
 
@@ -80,6 +83,9 @@ def live(setting: Setting, node: FakeNode, what: str, fault: Fault) -> None:
     one = setting.instance("web")
     if what == "reboot":
         node.reboot()
+    elif what in ("again", "held"):
+        if node.may_begin_again(one.id):
+            (node.begin_again if what == "again" else node.hold)(one.id)
     elif what.startswith("exit"):
         if one.id in node.alive:
             node.exit(one.id, {"0": 0, "3": 3}.get(what[-1]))
