@@ -208,8 +208,7 @@ def _leftovers(node: SshdNode) -> list[str]:
     sshd = next(pid for pid in node.pids() if Path(f"/proc/{pid}/comm").read_text() == "sshd\n")
     run = Path(f"/proc/{sshd}/root/run/wlctl")
     found += [str(path) for path in (*run.glob("*"), *run.glob("by-name/*"))]
-    found = [path for path in found if not path.endswith("/by-name")]  # it stays, and is empty
-    return found
+    return [path for path in found if not path.endswith("/by-name")]  # it stays, and is empty
 
 
 def wait_until(true: Callable[[], bool], what: str) -> None:

@@ -1,6 +1,5 @@
 """A ledger that was deleted, set back or copied, told as an operator types it, on real nodes."""
 
-import json
 import shutil
 import subprocess
 from collections.abc import Iterator
@@ -11,7 +10,11 @@ import pytest
 from tests.fleet.field import ELM, OAK, Fleet, program
 from tests.fleet.sample import TIMEOUT_S
 from wlctl.errors import ExitCode
-from wlctl.flows import signers
+from wlctl.flows import node_changes, nodes, signers
+from wlctl.flows.ending import End
+from wlctl.flows.start_intents import Begin
+from wlctl.ledger import instances
+from wlctl.model.node import Tier
 
 pytestmark = pytest.mark.timeout(TIMEOUT_S)
 
@@ -27,22 +30,22 @@ def typed(fleet: Fleet, *args: str, code: ExitCode = ExitCode.DONE, db: Path | N
 
 def placed(fleet: Fleet) -> None:
     """A copy on each node."""
-    typed(fleet, "place", "web", "--name", "web", "--pin", "elm", "--detach")
-    typed(fleet, "place", "web", "--name", "api", "--pin", "oak", "--detach")
+    for name, node in (("web", ELM), ("api", OAK)):
+        fleet.place(name=name, pin=node)
     assert sorted(fleet.copies()) == [ELM, OAK]
 
 
 def states(fleet: Fleet) -> dict[str, str]:
-    rows = json.loads(typed(fleet, "ps", "-o", "json"))["items"]
-    return {row["name"]: row["actual"] for row in rows}
+    with fleet.runtime() as rt, rt.ledger.read() as tx:
+        return {one.name: one.state.value for one in instances.current(tx)}
 
 
 def ended(fleet: Fleet, *names: str) -> None:
-    """Everything can be stopped, proven and unloaded."""
+    """Everything can be stopped, proven and unloaded, and every node agrees."""
+    typed(fleet, "stop", *names)
+    assert typed(fleet, "prove", *names).count("proven") >= len(names)
     for name in names:
-        typed(fleet, "stop", name)
-        assert "proven" in typed(fleet, "prove", name)
-    typed(fleet, "unload", *names)
+        assert fleet.unload(name).end is End.DONE
     assert fleet.copies() == []
     assert "whole" in typed(fleet, "audit", "verify", "--witnesses")
 
@@ -61,7 +64,7 @@ def test_a_deleted_ledger_is_made_again_from_one_node_and_everything_can_be_ende
 ) -> None:
     fleet = itself
     placed(fleet)
-    typed(fleet, "stop", "api")
+    fleet.stop("api")
     for file in fleet.home.glob("ledger.db*"):
         file.unlink()
     typed(fleet, "ps", code=ExitCode.USAGE)
@@ -72,11 +75,9 @@ def test_a_deleted_ledger_is_made_again_from_one_node_and_everything_can_be_ende
     assert "2 nodes answered" in said
     assert states(fleet) == {"web": "running", "api": "stopping"}
     assert fleet.copies() == [ELM]
-    fleet_now = json.loads(typed(fleet, "node", "ls", "-o", "json"))["items"]
-    assert [(row["name"], row["tier"]) for row in fleet_now] == [
-        ("elm", "paired"),
-        ("oak", "paired"),
-    ]
+    with fleet.runtime() as rt:
+        known = [(one.name, one.tier) for one in nodes.ls(rt)]
+    assert known == [(ELM, Tier.PAIRED), (OAK, Tier.PAIRED)]
     ended(fleet, "web", "api")
 
 
@@ -85,23 +86,25 @@ def test_an_old_backup_only_ends_things_until_it_was_rebuilt(itself: Fleet) -> N
     placed(fleet)
     backup = fleet.home / "backup.db"
     typed(fleet, "ledger", "backup", str(backup))
-    typed(fleet, "restart", "web")
-    typed(fleet, "unload", "api")
-    typed(fleet, "place", "web", "--name", "late", "--pin", "oak", "--detach")
+    fleet.stop()
+    fleet.start()
+    fleet.unload("api")
+    fleet.place(name="late", pin=OAK)
     typed(fleet, "ledger", "restore", str(backup), code=ExitCode.USAGE)
     typed(fleet, "ledger", "restore", str(backup), "--replace")
 
-    for refused in (("place", "web", "--name", "more"), ("start", "web"), ("restart", "web")):
+    for refused in (("place", "web", "--name", "more"), ("restart", "web"), ("reconcile",)):
         assert "[ledger-rolled-back]" in typed(fleet, *refused, code=ExitCode.LEDGER)
     assert sorted(fleet.copies()) == [ELM, OAK], "nothing was sent"
     typed(fleet, "node", "cordon", "elm")
-    typed(fleet, "node", "uncordon", "elm")
     typed(fleet, "stop", "web")
     assert fleet.copies() == [OAK]
     typed(fleet, "ledger", "rebuild")
 
     assert states(fleet) == {"web": "stopped", "late": "running"}
-    typed(fleet, "start", "web")
+    with fleet.runtime() as rt:
+        node_changes.uncordon(rt, ELM)
+    assert fleet.start().begin is Begin.DONE
     ended(fleet, "web", "late")
     backup.unlink()
     for aside in fleet.home.glob("ledger.db.replaced-*"):
