@@ -137,7 +137,7 @@ def stop(rounds: int) -> bool:
 
         def nothing() -> None:
             with rt.connect(node.address) as session:
-                session.offer(())
+                session.offer(rt.ledger.installation, ())
 
         def once() -> None:
             assert ending.stop(rt, "quick").end is End.DONE

@@ -8,9 +8,11 @@ from tests.flows.setting import Setting
 from wlctl.errors import AmbiguousName, ConnectFailed, Interrupted, UnknownName, UsageError
 from wlctl.flows import packages, targets
 from wlctl.flows.ending import End, stop_one
+from wlctl.flows.listing import LATELY_MS
 from wlctl.flows.signing import KeyChoice
 from wlctl.flows.targets import LANES, Done, Failed, Targets
 from wlctl.model.instance import Instance
+from wlctl.model.package import RestartPolicy
 
 NOISY = '[policy]\nlabels = ["noisy", "batch"]\n'
 
@@ -157,3 +159,7 @@ def test_one_node_is_asked_for_a_few_things_at_once_and_many_nodes_are_asked_tog
         targets.each(rt, [one] * (2 * LANES), act)
 
     assert most[0] == LANES
+
+
+def test_what_counts_as_lately_is_the_window_of_a_policy_that_says_no_other() -> None:
+    assert RestartPolicy().window_ms == LATELY_MS

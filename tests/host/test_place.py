@@ -302,7 +302,7 @@ def test_data_that_is_not_kept_goes_with_its_generation(bench: Bench) -> None:
     bench.stop(request)
 
     left = {path.name for path in (bench.instance_dir(request) / "g1").iterdir()}
-    assert left == {"closed", "ended", "err", "exit", "how", "out", "record"}
+    assert left == {"closed", "ended", "err", "exit", "how", "out", "proof", "record"}
 
 
 @pytest.mark.kinds(ONE)

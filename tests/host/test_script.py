@@ -141,3 +141,20 @@ def test_an_escape_that_is_none_is_not_decoded(shell: tuple[str, ...], text: str
     got = _asks(shell, 'IFS= read -r l; dec "$l" && echo yes || echo no', f"{text}\n".encode())
 
     assert got == b"no\n"
+
+
+@pytest.mark.parametrize("shell", SHELLS, ids=lambda argv: argv[0])
+@settings(max_examples=10, deadline=None)
+@given(numbers=st.sets(st.integers(1, 10**15 - 1).filter(lambda number: number != 99), max_size=12))
+def test_the_runs_of_an_instance_are_listed_ascending_and_nothing_else_is(
+    shell: tuple[str, ...], numbers: set[int], tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    directory = tmp_path_factory.mktemp("an instance")
+    for name in (*(f"g{number}" for number in numbers), "g0", "g07", "g", "g1x", "gx1", "data"):
+        (directory / name).mkdir()
+    (directory / "g99").touch()
+    process = (PARTS / "process.sh").read_text("ascii")
+
+    got = _asks(shell, f"nl='\n'\n{process}\ngenerations '{directory}'; echo \"$gens\"", b"")
+
+    assert got.decode("ascii").split() == [str(number) for number in sorted(numbers)]

@@ -263,8 +263,42 @@ def test_a_stop_asked_again_reads_the_same_end(bench: Bench) -> None:
 
     assert first.how == again.how == later.how == "killed"
     assert (first.ctl, first.limit) == (CgroupEnd.REMOVED, CgroupEnd.REMOVED)
-    assert (later.ctl, later.limit) == (CgroupEnd.MISSING, CgroupEnd.MISSING)
+    # told as it was read then, or read anew where a run could have written that itself
+    is_root = bench.node.address.user == "root" or bench.node.address.sudo
+    ends = {CgroupEnd.REMOVED if is_root else CgroupEnd.MISSING}
+    assert {again.ctl, again.limit, later.ctl, later.limit} == ends
     assert all(isinstance(judge(readings), Proven) for readings in (first, again, later))
+
+
+@pytest.mark.kinds([("bash", "root"), ("busybox", "root"), ("dash", "sudo")])
+def test_a_run_that_was_proven_gone_is_told_as_it_was_read_then(bench: Bench) -> None:
+    request = bench.run(script("exec sleep 1000"))
+    (first,) = bench.stop(request, 2, grace_ms=0).readings
+    assert isinstance(bench.start(request, 3, 2), Launched)
+
+    told, second = bench.stop(request, 4, generation=2, grace_ms=0).readings
+
+    assert told == first
+    assert second.read_at_ms > first.read_at_ms
+    assert isinstance(judge(second), Proven)
+
+
+@pytest.mark.parametrize("what", ["ctl", "limit", "proof", "ended"])
+@pytest.mark.kinds(ONE)
+def test_a_run_of_which_anything_is_otherwise_by_now_is_read_anew(bench: Bench, what: str) -> None:
+    request = bench.run(script("exec sleep 1000"))
+    (first,) = bench.stop(request, 2, grace_ms=0).readings
+    cgroup = bench.cgroup(request, what)
+    if what in ("ctl", "limit"):
+        cgroup.mkdir(parents=True)
+    else:
+        (bench.instance_dir(request) / "g1" / what).unlink()
+
+    (again,) = bench.stop(request, 3, grace_ms=0).readings
+
+    assert again.read_at_ms > first.read_at_ms
+    if cgroup.exists():  # it is nobody's, so it stayed
+        cgroup.rmdir()
 
 
 @pytest.mark.kinds([("bash", "root"), ("busybox", "root"), ("dash", "root")])

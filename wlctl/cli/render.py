@@ -39,6 +39,13 @@ class Column(Generic[T]):
         """Give the cell for people, escaped."""
         return visible(self.text(item) if self.text else _plain(self.value(item)))
 
+    def all_shown(self, items: Sequence[T]) -> list[str]:
+        """Give the cell of each item for people, escaped; most columns need no escaping at all."""
+        text, value = self.text, self.value
+        cells = [text(item) for item in items] if text else [_plain(value(item)) for item in items]
+        joined = "".join(cells)
+        return cells if joined.isascii() and joined.isprintable() else list(map(visible, cells))
+
 
 def rows(session: Session, schema: str, columns: Sequence[Column[T]], items: Iterable[T]) -> None:
     """Print a list; the first column is its key, which `-o name` prints alone.
@@ -61,8 +68,8 @@ def rows(session: Session, schema: str, columns: Sequence[Column[T]], items: Ite
                 session.streams.data(f"{visible(_plain(columns[0].value(item)))}\n")
         case Output.TABLE | Output.WIDE:
             shown = _shown(session, columns)
-            cells = [[c.shown(item) for c in shown] for item in items]
-            _print_table(session, [c.title for c in shown], cells)
+            listing = list(items)
+            _print_table(session, [c.title for c in shown], [c.all_shown(listing) for c in shown])
 
 
 def follow(session: Session, schema: str, columns: Sequence[Column[T]], items: Iterable[T]) -> None:
@@ -195,24 +202,29 @@ def _plain(value: Json) -> str:
             return str(value)
 
 
-def _print_table(session: Session, titles: list[str], cells: list[list[str]]) -> None:
-    if not cells:
+def _print_table(session: Session, titles: list[str], columns: list[list[str]]) -> None:
+    if not columns[0]:
         return
-    widths = [max(map(_width, column)) for column in zip(titles, *cells, strict=True)]
+    widths = [max(map(_width, [t, *c])) for t, c in zip(titles, columns, strict=True)]
     total = sum(widths) + len(GAP) * (len(widths) - 1)
     if session.streams.out_is_terminal and total > shutil.get_terminal_size().columns:
-        _print_blocks(session, titles, cells)
+        _print_blocks(session, titles, list(map(list, zip(*columns, strict=True))))
         return
-    for position, row in enumerate([titles, *cells]):
-        line = _aligned(row, widths)
-        session.streams.data(f"{line if position else _bold(session, line)}\n")
+    session.streams.data(f"{_bold(session, _aligned(titles, widths))}\n")
+    padded = [_padded(cells, width) for cells, width in zip(columns, widths, strict=True)]
+    for row in zip(*padded, strict=True):
+        session.streams.data(f"{GAP.join(row).rstrip()}\n")
 
 
 def _aligned(cells: list[str], widths: list[int]) -> str:
-    padded = [
-        cell + " " * (width - _width(cell)) for cell, width in zip(cells, widths, strict=True)
-    ]
+    padded = [_padded([cell], width)[0] for cell, width in zip(cells, widths, strict=True)]
     return GAP.join(padded).rstrip()
+
+
+def _padded(cells: list[str], width: int) -> list[str]:
+    if "".join(cells).isascii():
+        return [cell.ljust(width) for cell in cells]
+    return [cell + " " * (width - _width(cell)) for cell in cells]
 
 
 def _print_blocks(session: Session, titles: list[str], cells: list[list[str]]) -> None:

@@ -9,9 +9,9 @@ from wlctl.ledger.troubles import Trouble
 from wlctl.model.generation import Containment
 from wlctl.model.ids import NodeName
 from wlctl.model.instance import Instance
-from wlctl.model.package import RestartPolicy
 
-LATELY_MS = RestartPolicy().window_ms
+LATELY_MS = 600_000
+"""The window of a restart policy that says no other."""
 
 
 @dataclass(frozen=True, slots=True)

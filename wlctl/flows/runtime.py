@@ -16,12 +16,12 @@ from wlctl.errors import UsageError
 from wlctl.model.boottime import BootTime
 from wlctl.model.event import Author
 from wlctl.model.ids import InstallationId, InstanceId
-from wlctl.model.node import Address, TransportKind
 
 if TYPE_CHECKING:
     from wlctl.host.doorkeeper import AdminSession
     from wlctl.host.node import NodeSession
     from wlctl.ledger.store import Ledger
+    from wlctl.model.node import Address
 
 Passwords = Callable[[str], str]
 """Puts a question to somebody at the terminal, and gives what was typed and not shown."""
@@ -144,7 +144,7 @@ class Runtime:
         """Make an operation's token, or the nonce of one action: 32 hex digits."""
         return secrets.token_hex(16)
 
-    def connect(self, address: Address) -> "NodeSession":
+    def connect(self, address: "Address") -> "NodeSession":
         """Open the way to a node; the session is closed by its `with` block.
 
         Raises:
@@ -163,8 +163,10 @@ class Runtime:
             password=self._password(self.passwords, address),
         )
 
-    def _password(self, ask: "Passwords | None", address: Address) -> str | None:
+    def _password(self, ask: "Passwords | None", address: "Address") -> str | None:
         """Have the password of a login typed, where that is how it is logged in; once."""
+        from wlctl.model.node import TransportKind  # only what reaches nodes has use for them
+
         if ask is None or address.transport is TransportKind.LOCAL:
             return None
         where = self.login_of(address), address.host, address.port
@@ -172,7 +174,7 @@ class Runtime:
             self._typed[where] = ask(f"password of {where[0]} at {address.host}:")
         return self._typed[where]
 
-    def administrate(self, address: Address, admin: str) -> "AdminSession":
+    def administrate(self, address: "Address", admin: str) -> "AdminSession":
         """Open the way to a node for an administrator's login; wlctl's own key is not tried.
 
         Raises:
@@ -192,7 +194,7 @@ class Runtime:
             password=self._password(self.admin_passwords, replace(address, user=admin)),
         )
 
-    def login_of(self, address: Address) -> str:
+    def login_of(self, address: "Address") -> str:
         """Say which login leads to a node, where the address leaves that to ssh's configuration.
 
         Raises:
@@ -202,7 +204,7 @@ class Runtime:
 
         return ssh.login_name(address, ssh_configs())
 
-    def scan_host_key(self, address: Address, known_hosts: Path | None = None) -> tuple[str, str]:
+    def scan_host_key(self, address: "Address", known_hosts: Path | None = None) -> tuple[str, str]:
         """Ask the machine at `address` which host key it shows: the key, and its fingerprint.
 
         Args:

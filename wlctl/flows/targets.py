@@ -7,7 +7,7 @@ from typing import Generic, TypeVar
 from wlctl.errors import Interrupted, UnknownName, UsageError, WlctlError
 from wlctl.flows import fanout
 from wlctl.flows.runtime import Runtime
-from wlctl.ledger import instances, nodes
+from wlctl.ledger import instances
 from wlctl.ledger.store import ReadTx
 from wlctl.model.ids import NodeName
 from wlctl.model.instance import Instance
@@ -81,6 +81,8 @@ def find(rt: Runtime, wanted: Targets, *, gone: bool = False) -> tuple[Instance,
             found = {one.id: one for one in (_of_word(tx, w, gone=gone) for w in wanted.words)}
             return tuple(found.values())
         if wanted.node:
+            from wlctl.ledger import nodes  # `ps` of everything has no use for them
+
             nodes.get(tx, wanted.node)
         return tuple(_filtered(tx, wanted))
 

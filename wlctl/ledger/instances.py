@@ -3,7 +3,7 @@
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import Row, distinct, func, insert, select, update
 
@@ -13,10 +13,12 @@ from wlctl.ledger.schema import chain as events
 from wlctl.ledger.schema import instances, life_events, orders, reservations
 from wlctl.ledger.store import ReadTx, WriteTx
 from wlctl.model.event import Json
-from wlctl.model.fleet import Claim, Hold
 from wlctl.model.ids import DecisionId, InstanceId, NodeName, PackageId
 from wlctl.model.instance import CLOSED, Desired, Instance, State
 from wlctl.model.workload import Kind, WorkloadSpec
+
+if TYPE_CHECKING:
+    from wlctl.model.fleet import Claim, Hold
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +64,7 @@ def reserve(
     variant: str,
     package_id: PackageId,
     spec: WorkloadSpec,
-    claims: Sequence[Claim],
+    claims: "Sequence[Claim]",
     desired: Desired,
     replaces: InstanceId | None = None,
 ) -> None:
@@ -152,7 +154,7 @@ def release(tx: WriteTx, instance_id: InstanceId) -> None:
     )
 
 
-def hold_again(tx: WriteTx, instance_id: InstanceId, claims: Sequence[Claim]) -> None:
+def hold_again(tx: WriteTx, instance_id: InstanceId, claims: "Sequence[Claim]") -> None:
     """Let the instance hold anew what it held before, with other capabilities where it must."""
     tx.conn.execute(
         update(reservations)
@@ -269,7 +271,7 @@ def labels(tx: ReadTx) -> dict[InstanceId, frozenset[str]]:
     return {InstanceId(row.instance_id): frozenset(json.loads(row.labels)) for row in rows}
 
 
-def holds(tx: ReadTx) -> tuple[Hold, ...]:
+def holds(tx: ReadTx) -> "tuple[Hold, ...]":
     """Return everything that is held anywhere, ascending by instance id."""
     query = (
         select(
@@ -362,7 +364,9 @@ def _instance(row: Row[Any]) -> Instance:
     )
 
 
-def _hold(row: Row[Any]) -> Hold:
+def _hold(row: Row[Any]) -> "Hold":
+    from wlctl.model.fleet import Claim, Hold  # only decisions have use for them
+
     return Hold(
         node=NodeName(row.node),
         instance=InstanceId(row.id),

@@ -7,7 +7,7 @@ from pathlib import Path
 from sqlalchemy import Connection, insert
 
 from wlctl.errors import LedgerBusy, LedgerDamaged, LedgerExists
-from wlctl.ledger import backup, chain, migrate, site, witnesses
+from wlctl.ledger import chain, migrate, site
 from wlctl.ledger.backend import Backend
 from wlctl.ledger.files import SIDE_FILES, appearing, drop_unfinished
 from wlctl.ledger.migrate import SHIPPED, Migrated, Migrations
@@ -17,7 +17,6 @@ from wlctl.ledger.sqlite_errors import RESTORE
 from wlctl.ledger.store import Ledger, WriteTx, failures_said, reading, writing
 from wlctl.model.event import Author
 from wlctl.model.ids import InstallationId, is_checked_id
-from wlctl.model.witness import Doubt
 
 POLL_S = 0.02
 
@@ -143,6 +142,9 @@ def _make(
             tx = WriteTx(conn, now_ms, author)
             chain.append(tx, "ledger.init", made)
             if doubted:
+                from wlctl.ledger import witnesses  # seldom, and much that opening does not need
+                from wlctl.model.witness import Doubt
+
                 witnesses.doubt(tx, Doubt.RESTORED, {"backup": None})
     finally:
         backend.close()
@@ -166,6 +168,8 @@ def _migrate(
     backend: Sqlite, migrations: Migrations, *, now_ms: int, author: Author, unasked: bool
 ) -> Migrated | None:
     def save(revision: str) -> Path:
+        from wlctl.ledger import backup  # seldom
+
         drop_unfinished(backend.path.parent, backup.prefix(backend.path))
         return backup.copy(backend, backup.beside(backend.path, revision, now_ms))
 

@@ -227,8 +227,8 @@ end_supervisor() { # DIR: 1 when a process of it is left; it is ours, and nothin
 	uptime
 	s_end=$((t + 5000))
 	while [ -d "$1" ]; do
-		if rmdir_below "$1"; then return 0; fi
 		kill_below "$1" yes
+		if rmdir_below "$1"; then return 0; fi
 		uptime
 		[ "$t" -lt "$s_end" ] || return 1
 		nap
@@ -316,6 +316,15 @@ answer_pruned() { # up to which number the runs that have no directory any more 
 	answer pruned "$g"
 	readings="${readings:-}pruned $g$nl"
 }
+was_proven() { # -> g: what was read of it when it was; closed, and its cgroups gone, it cannot come back
+	# where a run could write this itself, and after a boot, it is read anew
+	[ "$me" = 0 ] && [ -e "$G/ended" ] && [ -e "$G/closed" ] && get "$G/proof" || return 1
+	case $g in *" boot=$boot recorded_boot=$boot "*) ;; *) return 1 ;; esac
+	load_record "$G"
+	[ -n "$r_cg" ] && [ ! -e "$r_cg/ctl/g$gen" ] && [ ! -e "$r_cg/limit/g$gen" ] || return 1
+	! alive "$r_leader" "$r_leader_start" && ! alive "$r_init" "$r_init_start"
+}
+supervisor_spared() { [ "$spares" = yes ] || [ ! -e "$r_cg/ctl/sup" ]; }
 end_all() { # GENERATIONS GRACE_MS SIGNAL -> clean, readings: all of them, side by side
 	clean=yes asked='' readings=
 	e_run=
@@ -326,18 +335,28 @@ end_all() { # GENERATIONS GRACE_MS SIGNAL -> clean, readings: all of them, side 
 	fi
 	for gen in $1; do
 		G=$D/g$gen
-		[ -z "$e_run" ] || rm -rf "${e_run:?}/g$gen/secrets" 2>/dev/null 7>&-
+		if was_proven; then # and its supervisor may be about to begin the next
+			supervisor_spared || end_supervisor "$r_cg/ctl/sup"
+			continue
+		fi
+		[ ! -d "${e_run:-/nonexistent}/g$gen/secrets" ] || rm -rf "${e_run:?}/g$gen/secrets" 2>/dev/null 7>&-
 		ask_leader "$3"
 	done
 	uptime
 	deadline=$((t + $2))
 	for gen in $1; do
 		G=$D/g$gen
+		if was_proven && supervisor_spared; then
+			answer "$g"
+			readings="$readings$g$nl"
+			continue
+		fi
 		end_generation "$deadline"
 		answer_end
 		readings="$readings$reading$nl"
 		if is_clean; then
 			[ -e "$G/ended" ] || put "$G/ended" "$t"
+			made_here "$G/proof" "$reading .$nl"
 			rm -rf "${G:?}/tmp" "$G/work" "$G/data" "$G/fifo" "$G/init.sh" "$G/launch" "$G/environ" "$G/waiter" \
 				"$G/go" "$G/gone" "$G/health.out" \
 				"${e_run:-$G/run}/g$gen" 2>/dev/null

@@ -74,19 +74,18 @@ exit_of() { # GENERATION_DIR -> x: exit status as a shell counts, or -; x_m: wha
 	{ read -r x_k x_s x_t x_m <"$1/exit"; } 2>/dev/null || return 0
 	if [ "$x_k" = exit ] && case $x_m in . | 'lease '*) true ;; *) false ;; esac && is_number "$x_s" && is_number "$x_t"; then x=$x_s; fi
 }
-generations() { # INSTANCE_DIR -> gens: the numbers that have a directory, ascending
-	gens=
+generations() { # INSTANCE_DIR -> gens: the numbers that have a directory, ascending, one a line
+	gens='' g_n='[1-9]'
 	set +f
-	for g_d in "$1"/g[1-9]*/; do
-		g_d=${g_d%/}
-		g_n=${g_d##*/g}
-		if [ -d "$g_d" ] && is_number "$g_n"; then gens="$gens $g_n"; fi
+	while [ "${#g_n}" -le 75 ]; do # by their length, so that nothing has to be sorted
+		# shellcheck disable=SC2231 # a pattern
+		for g_d in "$1"/g$g_n/; do
+			g_d=${g_d%/}
+			if [ -d "$g_d" ]; then gens="${gens:+$gens$nl}${g_d##*/g}"; fi
+		done
+		g_n="${g_n}[0-9]"
 	done
 	set -f
-	# shellcheck disable=SC2086 # numbers
-	set -- $gens
-	gens=$*
-	[ "$#" -lt 2 ] || gens=$(printf '%s\n' "$@" | sort -n 7>&-)
 }
 forget_run() { # GENERATION of the instance at D, which was read as gone: that it was, is all that stays
 	rm -rf "${D:?}/gone" 7>&- # a cut may have left one
