@@ -103,6 +103,7 @@ READERS: tuple[Callable[[Answer], object], ...] = (
     *(outcome.placed, outcome.launched, outcome.stopped, outcome.unloaded, outcome.settled),
     *(outcome.status, outcome.measured, outcome.cleaned, outcome.log_tail, outcome.refusal),
     *(kept.collected, kept.lease_until_ms, kept.witness, _part),
+    *(kept.recalled, kept.installations),
 )
 
 

@@ -44,7 +44,7 @@ def _next(done: Rebuilt) -> Iterator[str]:
         return
     yield f"the ledger is believed again, in epoch {done.epoch}"
     if done.made:
-        yield "  no node knows these, so say them again: signers, the policy, claims and labels of"
+        yield "  no node knows these, so say them again: signers, the policy, what was set of"
         yield "  nodes, who approved what, and of orders pins, conditions, leases, secrets and keys"
 
 

@@ -19,7 +19,7 @@ Lines for a crontab, and for systemd, that keep a fleet as it was asked for.
 As the user who owns the ledger (`crontab -e`); mail comes only when something was done or is wrong:
 
 * * * * *  wlctl --db /home/ops/.local/share/wlctl/ledger.db reconcile --quiet
-15 3 * * * wlctl --db /home/ops/.local/share/wlctl/ledger.db ledger backup /backups/wlctl/
+15 3 * * * wlctl --db /home/ops/.local/share/wlctl/ledger.db ledger backup --keep 14 /backups/wlctl/
 
 cron gives no HOME of yours to rely on: name the ledger. Two passes at once are no harm, the second
 one does nothing. With systemd, a service that stays does the same:

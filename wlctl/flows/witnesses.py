@@ -143,6 +143,8 @@ class Watch:
             LedgerRolledBack, LedgerForked, FalseWitness, Unreachable: As `check`.
         """
         self.check(session, node, theirs)
+        if theirs == self._head:
+            return
         with self._rt.ledger.read() as tx:
             before = witnesses.left_with(tx, node)
         due = is_due(

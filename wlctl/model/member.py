@@ -10,8 +10,10 @@ from wlctl.model.upkeep import FleetMember
 
 FIELDS = 10
 PORT_MAX = 65535
+PORT_DIGITS = 5
 
-_FLAGS = {"": False, "yes": True}
+YES = "yes"
+
 _NUMBER = "(0|[1-9][0-9]{0,17})"
 _NOTE = re.compile(rf"wlctl/({CHECKED_ID.pattern})/fleet\n{_NUMBER}\n{_NUMBER}\n([0-9a-f]{{64}})\n")
 
@@ -28,8 +30,8 @@ def member_text(member: FleetMember) -> str:
             address.host,
             str(address.port),
             address.host_key,
-            "yes" if address.sudo else "",
-            "yes" if address.enforced else "",
+            YES if address.sudo else "",
+            YES if address.enforced else "",
             member.tier.word,
         )
     )
@@ -41,27 +43,25 @@ def parse_member(text: str) -> FleetMember | None:
     if len(fields) != FIELDS:
         return None
     name, node_id, transport, user, host, port, host_key, sudo, enforced, tier = fields
-    if not is_checked_id(name) or not (
-        port.isascii() and port.isdecimal() and len(port) <= len(str(PORT_MAX))
-    ):
-        return None
     try:
-        return FleetMember(
+        member = FleetMember(
             NodeName(name),
             node_id,
             Address(
                 TransportKind(transport),
                 host,
-                int(port),
+                int(port[:PORT_DIGITS]),
                 user,
                 host_key,
-                sudo=_FLAGS[sudo],
-                enforced=_FLAGS[enforced],
+                sudo=sudo == YES,
+                enforced=enforced == YES,
             ),
             Tier[tier.upper()],
         )
     except (KeyError, ValueError):
         return None
+    good = is_checked_id(name) and 0 <= member.address.port <= PORT_MAX
+    return member if good and member_text(member) == text else None
 
 
 def members_sha256(members: Sequence[FleetMember]) -> str:
