@@ -8,7 +8,10 @@ import pytest
 
 from tests.flows.setting import Killed, Setting
 from tests.world import World
+from wlctl.cli.rebuilt import as_json, exit_code, lines
 from wlctl.errors import (
+    DoorRefused,
+    ExitCode,
     GarbledAnswer,
     LedgerForked,
     LedgerRolledBack,
@@ -83,6 +86,9 @@ def test_a_deleted_ledger_is_made_again_and_everything_can_be_ended_and_proven(
     assert done.installation == installation
     assert done.nodes == (ELM, OAK)
     assert done.epoch == 1
+    assert exit_code(done) is ExitCode.DONE
+    assert "the ledger is believed again, in epoch 1" in list(lines(done))
+    assert as_json(done)["over"] is True
     assert not [copy for copy in done.copies if copy.trouble]
     assert names(fleet) == before | {"old": State.STOPPING}
     assert fleet.node("elm").tier is Tier.TRUSTED
@@ -228,6 +234,11 @@ def test_a_node_that_is_away_keeps_the_rebuild_from_being_over(fleet: Setting) -
     first = rebuilt(fleet, seed("oak"))
 
     assert first.epoch is None
+    assert exit_code(first) is ExitCode.UNREACHABLE
+    said = "\n".join(lines(first))
+    assert "elm could not be asked (connect-failed)" in said
+    assert "it is not over" in said
+    assert as_json(first)["failures"] == {"elm": "connect-failed"}
     assert [name for name, _ in first.failures] == ["elm"]
     assert names(fleet).keys() == {"api", "old"}
     assert doubt_of(fleet) is Doubt.RESTORED
@@ -345,17 +356,79 @@ def test_two_copies_of_one_name_are_both_kept_and_the_one_that_lives_has_it(
         assert fleet.unload(name).end is End.DONE
 
 
-def test_what_cannot_be_known_again_is_named_and_the_rest_is_known(fleet: Setting) -> None:
-    elm = fleet.world.nodes["elm"]
-    (web,) = elm.placed.values()
-    elm.store[web.package] = b"{}"
+@pytest.mark.parametrize(
+    "spoilt",
+    [
+        pytest.param(b"{}", id="another file"),
+        pytest.param(b"x" * ((1 << 20) + 1), id="one that is too long"),
+        pytest.param(b"", id="none"),
+    ],
+)
+def test_what_cannot_be_known_again_is_named_and_no_manifest_is_believed_but_by_its_hash(
+    fleet: Setting, spoilt: bytes
+) -> None:
+    running = {one for _, one in fleet.alive()}
+    for node in fleet.world.nodes.values():
+        for asked in node.placed.values():
+            node.store[asked.package] = spoilt
     delete(fleet)
-    (web_id,) = elm.alive
 
     done = rebuilt(fleet, seed("elm"))
 
-    assert {copy.instance for copy in done.copies if copy.trouble} <= {web_id}
-    assert "api" in names(fleet)
+    assert running <= {copy.instance for copy in done.copies if copy.trouble}
+    assert names(fleet) == {}
+    assert exit_code(done) is ExitCode.PARTIAL
+    assert {one for _, one in fleet.alive()} == running, "nothing is ended for it"
+    assert isinstance(fleet.verified(), Verified)
+
+
+def test_a_launch_sheet_that_is_not_the_package_s_is_not_believed(fleet: Setting) -> None:
+    elm = fleet.world.nodes["elm"]
+    (web,) = elm.placed.values()
+    elm.placed[web.decision] = replace(web, sheet="ab" * 32)
+    delete(fleet)
+
+    done = rebuilt(fleet, seed("elm"))
+
+    assert [copy.trouble for copy in done.copies if copy.trouble] == [
+        "its launch sheet is not one of its package's"
+    ]
+    assert names(fleet).keys() == {"api", "old"}
+
+
+def test_an_instance_that_a_second_node_claims_too_stays_where_it_is(
+    fleet: Setting,
+) -> None:
+    elm, oak = (fleet.world.nodes[name] for name in ("elm", "oak"))
+    (web,) = elm.placed.values()
+    oak.placed[web.decision] = web
+    oak.staged.add(web.instance)
+
+    done = rebuilt(fleet)
+
+    assert [(copy.node, copy.trouble) for copy in done.copies if copy.trouble] == [
+        (OAK, "the ledger has it on elm: that node's word counts")
+    ]
+    assert fleet.instance("web").node == ELM
+
+
+def test_a_seed_behind_a_doorkeeper_is_spoken_to_as_one(
+    fleet: Setting, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    plain = World.connect
+
+    def connect(world: World, address: Address) -> object:
+        if address.host == "oak" and not address.enforced:
+            raise DoorRefused("a doorkeeper stands there")
+        return plain(world, address)
+
+    monkeypatch.setattr(World, "connect", connect)
+    delete(fleet)
+
+    done = rebuilt(fleet, seed("oak"))
+
+    assert OAK in done.nodes
+    assert fleet.node("oak").address.enforced
 
 
 def test_an_answer_that_is_none_is_one_line_and_nothing_of_it_is_kept(
