@@ -365,7 +365,7 @@ made_here() {{
 	[ "$writes" != {number} ] || kill -9 "$PPID" "$$"
 	{{ printf '%s' "$2" >"$1"; }} 2>/dev/null
 }}"""
-        for number in range(1, 14)
+        for number in range(1, 15)
     ),
     'spawn() { kill -9 "$PPID" "$$"; }',
     'prune() { kill -9 "$PPID" "$$"; }',
