@@ -2,7 +2,9 @@
 
 import json
 import signal
+import socket
 import subprocess
+import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -406,3 +408,58 @@ def test_what_is_ordered_about_moves_is_a_part_of_the_order(fleet: Fleet) -> Non
     for other in (("--no-migrate",), ("--max-reschedules", "2"), ()):
         done = fleet.run(*bare, *other)
         assert (done.returncode, "placed with other options" in done.stderr) == (4, True)
+
+
+BINDS = """exec python3 -c '
+import os, pathlib, socket, time
+run = pathlib.Path(os.environ["WLCTL_RUN_DIR"])
+(run / "port.n").write_text(os.environ["PORT"])
+(run / "port.n").rename(run / "port")
+while os.environ["WLCTL_GENERATION"] == "1" and not (run / "go").exists():
+    time.sleep(0.02)
+bound = socket.create_server(("127.0.0.1", int(os.environ["PORT"])))
+time.sleep(1000)'"""
+
+LISTENS = '[ports]\nhttp = "auto"\n[health]\ntcp = "127.0.0.1:$PORT"\ninterval = "1s"\n'
+
+
+def test_a_port_that_is_lost_before_it_is_bound_costs_one_more_run(fleet: Fleet) -> None:
+    package = fleet.package("binds", BINDS, LISTENS)
+    run = Path(f"/proc/{fleet.nodes['oak'].insider()}/root/run/wlctl")
+    lost: list[int] = []
+    placed = threading.Event()
+
+    def take() -> None:
+        while not (found := list(run.glob("*/g1/port"))):
+            if placed.wait(0.02):
+                return
+        lost.append(int(found[0].read_text("ascii")))
+        with socket.create_server(("127.0.0.1", lost[0])):
+            found[0].with_name("go").touch()
+            placed.wait(60)
+
+    stranger = threading.Thread(target=take)
+    stranger.start()
+    try:
+        fleet.said("place", package, "--pin", "oak")
+    finally:
+        placed.set()
+        stranger.join()
+
+    (listed,) = fleet.said("ps")["items"]
+    assert (listed["actual"], listed["health"], listed["restarts"]) == ("running", "healthy", 1)
+    assert lost
+    assert listed["ports"] != {"http": lost[0]}
+
+
+def test_a_node_where_a_fixed_port_is_taken_is_gone_past(fleet: Fleet) -> None:
+    package = fleet.package("fixed", SLEEP, "[ports]\nhttp = 20555\n")
+    table = fleet.nodes["elm"].state / "ports"
+    before = table.read_text("ascii") if table.exists() else "end\n"
+    table.write_text(f"20555 another i-another http\n{before}", encoding="ascii")
+    try:
+        told = fleet.said("place", package, "--prefer", "elm", "--prefer", "oak")
+    finally:
+        table.write_text(before, encoding="ascii")
+
+    assert attempts(told) == [("elm", "refused", "port"), ("oak", "placed", "")]
