@@ -9,7 +9,7 @@ import pytest
 
 from tests.flows.setting import Setting, TestRuntime
 from wlctl.errors import ExitCode, LedgerForked, LedgerRolledBack, WlctlError
-from wlctl.flows import node_changes, revocations, starting, witnessed
+from wlctl.flows import node_changes, revocations, starting, stored, witnessed
 from wlctl.flows.ending import End
 from wlctl.flows.nodes import add
 from wlctl.flows.reconcile import reconcile
@@ -163,6 +163,8 @@ def rt_instance(rt: TestRuntime) -> Instance:
 REFUSED: dict[str, Callable[[TestRuntime], object]] = {
     "start": lambda rt: starting.start(rt, "web"),
     "restart": lambda rt: starting.restart_one(rt, rt_instance(rt)),
+    "node rm": lambda rt: node_changes.remove(rt, "elm", clean=False),
+    "package gc": lambda rt: stored.gc(rt, dry_run=False),
     "unrevoke": lambda rt: revocations.unrevoke(rt, RevocationKind.PACKAGE, "ab" * 32, "why"),
     "node add": lambda rt: add(
         rt,

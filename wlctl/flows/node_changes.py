@@ -5,7 +5,7 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 
 from wlctl.errors import Busy, NodeInUse, NodeUnfit, UsageError
-from wlctl.flows import gate
+from wlctl.flows import gate, witnesses
 from wlctl.flows import nodes as fleet
 from wlctl.flows.runtime import Runtime
 from wlctl.ledger import instances, nodes, sayings
@@ -218,8 +218,10 @@ def remove(rt: Runtime, name: str, *, clean: bool) -> Cleaned | None:
         NodeUnfit: It refuses to be cleaned; nothing was done.
         UnknownName: There is no such node.
         Unreachable, Indeterminate: It could not be cleaned, or nobody knows; the node stays.
+        LedgerRolledBack, LedgerForked: The ledger is doubted: who knows what is there.
     """
     with rt.ledger.read() as tx:
+        witnesses.require_believed(tx)
         node = nodes.get(tx, name)
         _refuse_while_used(tx, node)
     cleaned = _clean(rt, node) if clean else None

@@ -127,12 +127,15 @@ def gc(rt: Runtime, *, dry_run: bool = False) -> Collected:
 
     Raises:
         FilesUnreadable: The system does not let files go.
+        LedgerRolledBack, LedgerForked: The ledger is doubted: what it does not know may be needed.
     """
+    from wlctl.flows.witnesses import require_believed
     from wlctl.ledger import packages
 
     now_ms = rt.now_ms()
     before_ms = now_ms - COLLECT_AGE_MS
     with rt.ledger.read() as tx:
+        require_believed(tx)
         use = packages.use(tx)
         found = packages.ls(tx)
     kept = [one for one in found if one.id in use.current or one.id in use.previous]

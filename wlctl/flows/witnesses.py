@@ -47,8 +47,11 @@ OF_WITNESSES = frozenset(_KINDS.values())
 """Alerts that are raised where the doubt is found, and closed by the rebuild that ends it."""
 
 
-def require_believed(tx: ReadTx, action: Action) -> None:
+def require_believed(tx: ReadTx, action: Action | None = None) -> None:
     """Make sure that `action` is done with the ledger as it is.
+
+    Args:
+        action: None for what the gate is not asked about, and ends nothing.
 
     Raises:
         LedgerRolledBack, LedgerForked: The ledger is doubted, and the action ends nothing.
