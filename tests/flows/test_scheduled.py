@@ -11,7 +11,7 @@ import pytest
 from tests.flows import policed
 from tests.flows.conftest import write_package
 from tests.flows.setting import Killed, Setting
-from wlctl.flows import packages
+from wlctl.flows import listing, packages
 from wlctl.flows.reconcile import Pass, reconcile
 from wlctl.flows.scheduled import Ran, run_due
 from wlctl.flows.signing import KeyChoice
@@ -276,6 +276,19 @@ def test_a_job_in_a_timezone_that_is_not_known_here_is_said_and_stops_no_pass(
     assert found.done == ()
     assert [one.kind for one in found.alerts] == [AlertKind.ACTION_FAILED]
     assert "Asia/Kolkata" in found.alerts[0].reason
+
+
+def test_ps_says_when_a_job_runs_next(hourly: Setting) -> None:
+    with hourly.runtime() as rt:
+        (listed,) = listing.ps(rt)
+    (kept,) = rows(hourly).values()
+    assert listed.due_at_ms == kept.due_at_ms
+    assert listed.due_at_ms is not None
+
+    hourly.stop("job")
+    run(hourly)
+    with hourly.runtime() as rt:
+        assert listing.ps(rt)[0].due_at_ms is None
 
 
 def test_killed_at_any_moment_a_due_run_is_run_once_by_the_passes_after(

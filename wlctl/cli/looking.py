@@ -24,7 +24,8 @@ def ps(
     RESTARTS counts the runs after the first, whoever began them; lately are those that its node
     began by itself within ten minutes, as far as the ledger was told of them. ACTUAL names what is
     wrong with a copy, as the last pass of `reconcile` found it, and the nodes where one that it was
-    placed anew for may still run (at least once). No node is asked: `wlctl status` does that.
+    placed anew for may still run (at least once). DUE, with `-o wide`, is when an interval job runs
+    next. No node is asked: `wlctl status` does that.
     """
     session = session_of(ctx)
     is_some = bool(names or workload or node or label)
@@ -57,6 +58,13 @@ def ps(
                 None if one.instance.seen_at_ms is None else rfc3339(one.instance.seen_at_ms)
             ),
             lambda one: times.ago(one.instance.seen_at_ms, now_ms),
+        ),
+        render.Column(
+            "DUE",
+            "due_at",
+            lambda one: None if one.due_at_ms is None else rfc3339(one.due_at_ms),
+            lambda one: times.ago(one.due_at_ms, now_ms),
+            wide=True,
         ),
         render.Column("WORKLOAD", "workload", lambda one: one.instance.workload, wide=True),
         render.Column("INSTANCE", "instance", lambda one: one.instance.id, wide=True),

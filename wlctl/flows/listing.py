@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from wlctl.flows.runtime import Runtime
-from wlctl.ledger import generations, instances, troubles
+from wlctl.ledger import generations, instances, schedules, troubles
 from wlctl.ledger.troubles import Trouble
 from wlctl.model.generation import Containment
 from wlctl.model.ids import NodeName
@@ -24,6 +24,7 @@ class Listed:
         restarts_lately: How often its supervisor has begun it again within `LATELY_MS`.
         trouble: What is not as it should be about it, as the last pass found it.
         may_run_on: Nodes where a copy that it stands in for is not proven gone: at least once.
+        due_at_ms: When an interval job runs next; None for what is on no schedule.
     """
 
     instance: Instance
@@ -32,6 +33,7 @@ class Listed:
     restarts_lately: int = 0
     trouble: Trouble | None = None
     may_run_on: tuple[NodeName, ...] = ()
+    due_at_ms: int | None = None
 
     @property
     def confined(self) -> bool | None:
@@ -49,6 +51,7 @@ def ps(rt: Runtime, chosen: Sequence[Instance] | None = None) -> list[Listed]:
     with rt.ledger.read() as tx:
         ports, contained = generations.ports(tx), generations.containments(tx)
         lately = generations.restarts_since(tx, rt.now_ms() - LATELY_MS)
+        due = schedules.ls(tx)
         listed = instances.current(tx) if chosen is None else chosen
         wrong, old = troubles.ls(tx), instances.rescheduled(tx)
         return [
@@ -59,6 +62,7 @@ def ps(rt: Runtime, chosen: Sequence[Instance] | None = None) -> list[Listed]:
                 lately.get(one.id, 0),
                 wrong.get(one.id),
                 tuple(other.node for other in old if other.name == one.name),
+                due[one.id].due_at_ms if one.id in due else None,
             )
             for one in listed
         ]
