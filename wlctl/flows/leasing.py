@@ -1,5 +1,6 @@
 """Leases: told to the ledger before they are sent, and over for certain only when that is known."""
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from wlctl.errors import Indeterminate
@@ -7,20 +8,22 @@ from wlctl.flows import staged
 from wlctl.flows.intents import lease_until_ms
 from wlctl.flows.looking import Look
 from wlctl.flows.runtime import Runtime
-from wlctl.ledger import instances, leases
+from wlctl.ledger import leases
 from wlctl.ledger.leases import Sent
 from wlctl.ledger.store import ReadTx
 from wlctl.lifecycle import lease as judging
-from wlctl.lifecycle.machine import LIVE
 from wlctl.lifecycle.seen import number_of
 from wlctl.model.boottime import BootTime
 from wlctl.model.ids import InstanceId
 from wlctl.model.instance import Instance
-from wlctl.model.node import Node
 from wlctl.model.upkeep import LeaseRequest
 
 if TYPE_CHECKING:
     from wlctl.host.node import NodeSession
+
+
+Leases = Sequence[tuple[Instance, int]]
+"""Copies, each with the time to live of its lease in milliseconds."""
 
 
 def about_to_send(rt: Runtime, instance: InstanceId, ttl_ms: int | None, read_at: BootTime) -> None:
@@ -34,19 +37,19 @@ def about_to_send(rt: Runtime, instance: InstanceId, ttl_ms: int | None, read_at
             leases.sent(tx, instance, Sent(ttl_ms, read_at))
 
 
-def renew(rt: Runtime, session: "NodeSession", node: Node, look: Look, read_at: BootTime) -> None:
+def renew(
+    rt: Runtime, session: "NodeSession", look: Look, leases_here: Leases, read_at: BootTime
+) -> None:
     """Let what has a lease run on for its whole time from this very look.
 
     A renewal that is refused, or whose answer is lost, changes nothing here: the node ends the copy
     when its time is over, and the next look says so.
 
     Args:
+        leases_here: Copies that may live there, each with its time to live.
         read_at: When the look was received.
     """
-    with rt.ledger.read() as tx:
-        here = [one for one in instances.current(tx) if one.node == node.name]
-        found = [(one, staged.lease_of(tx, one)) for one in here if one.state in LIVE]
-    listed = [(one, ttl_ms, look.of(one.id)) for one, ttl_ms in found if ttl_ms]
+    listed = [(one, ttl_ms, look.of(one.id)) for one, ttl_ms in leases_here]
     leased = [(one, ttl_ms, seen) for one, ttl_ms, seen in listed if seen is not None]
     if not leased:
         return

@@ -23,13 +23,14 @@ from wlctl.flows import (
     replacing,
     upkeep,
 )
+from wlctl.flows import known as everything
 from wlctl.flows.bringing import Done, bring
+from wlctl.flows.known import Known
 from wlctl.flows.liveness import Contacts
 from wlctl.flows.looking import Look
 from wlctl.flows.runtime import Runtime
 from wlctl.flows.witnesses import Watch, require_believed
 from wlctl.ledger import alerts, generations, instances, nodes, passes, troubles
-from wlctl.ledger.store import ReadTx
 from wlctl.lifecycle import pace
 from wlctl.lifecycle.table import Act
 from wlctl.model.actions import Refused
@@ -128,15 +129,19 @@ def _other(rt: Runtime) -> Pass:
 
 def _go_over(rt: Runtime, wanted: Sequence[Node], whole: bool, *, dry_run: bool) -> Pass:
     began_at = rt.boot_time()
-    contacts = _look_at_all(rt, wanted, dry_run=dry_run)
+    with rt.ledger.read() as tx:
+        known = everything.read(tx)
+    contacts = _look_at_all(rt, wanted, known, dry_run=dry_run)
     if dry_run:
         standings = liveness.as_known(wanted, contacts)
     else:
         standings = liveness.record(rt, wanted, contacts, began_at, whole=whole)
     done = [] if dry_run else [*map(_took, replacing.take_places(rt)), *moving.end_cut_off(rt)]
+    with rt.ledger.read() as tx:
+        known = everything.read(tx)
     for node in wanted:
         if node.name in contacts.looks:
-            done += _on_node(rt, node, contacts.looks[node.name], dry_run=dry_run)
+            done += _on_node(rt, node, contacts.looks[node.name], known, dry_run=dry_run)
     if whole:
         done = _after_loss(rt, standings.dead, done, dry_run=dry_run)
     timely = upkeep.see_to(rt, frozenset(contacts.looks), dry_run=dry_run)
@@ -149,12 +154,12 @@ def _go_over(rt: Runtime, wanted: Sequence[Node], whole: bool, *, dry_run: bool)
     return _with_alerts(rt, found, frozenset(node.name for node in wanted), told)
 
 
-def _look_at_all(rt: Runtime, wanted: Sequence[Node], *, dry_run: bool) -> Contacts:
+def _look_at_all(rt: Runtime, wanted: Sequence[Node], known: Known, *, dry_run: bool) -> Contacts:
     looks: dict[NodeName, Look] = {}
     facts: dict[NodeName, Facts] = {}
     failures: dict[NodeName, WlctlError] = {}
     _ = rt.ledger, rt.home  # opened here once, not by many threads at once
-    look_at = partial(_look_at, rt, Watch(rt), dry_run=dry_run)
+    look_at = partial(_look_at, rt, Watch(rt), known, dry_run=dry_run)
     for position, found in fanout.each(wanted, look_at):
         if isinstance(found, LedgerRolledBack | LedgerForked):
             raise found
@@ -169,7 +174,7 @@ def _look_at_all(rt: Runtime, wanted: Sequence[Node], *, dry_run: bool) -> Conta
 
 
 def _look_at(
-    rt: Runtime, watch: Watch, node: Node, *, dry_run: bool
+    rt: Runtime, watch: Watch, known: Known, node: Node, *, dry_run: bool
 ) -> tuple[Look, Facts | None] | WlctlError:
     """Look at a node, leases first; what runs there and lost its supervisor is given another."""
     try:
@@ -178,7 +183,7 @@ def _look_at(
             if dry_run:
                 return found, None
             watch.check(session, node, found.status.checkpoint)
-            leasing.renew(rt, session, node, found, rt.boot_time())
+            leasing.renew(rt, session, found, known.leases_on(node.name), rt.boot_time())
             watch.keep(session, node, found.status.checkpoint)
             bare = [one.instance for one in found.status.instances if one.unsupervised]
             if bare:
@@ -199,22 +204,24 @@ def _look_at(
         return failure
 
 
-def _on_node(rt: Runtime, node: Node, look: Look, *, dry_run: bool) -> Iterator[Done]:
-    with rt.ledger.read() as tx:
-        here = _copies_of(tx, node, look)
-    for instance in here:
+def _on_node(rt: Runtime, node: Node, look: Look, known: Known, *, dry_run: bool) -> Iterator[Done]:
+    for instance in _copies_of(rt, node, look, known):
+        if everything.is_well(known, instance, look):
+            continue
         found = bring(rt, node, instance, look, dry_run=dry_run)
         if found is not None:
             yield found
 
 
-def _copies_of(tx: ReadTx, node: Node, look: Look) -> list[Instance]:
+def _copies_of(rt: Runtime, node: Node, look: Look, known: Known) -> list[Instance]:
     """List what the ledger has there, and what it closed and the node has after all: that first."""
-    listed = {one.instance for one in look.status.instances}
-    closed = {one.id: one for one in instances.of_ids(tx, listed) if one.state in CLOSED}
-    closed |= {one.id: one for one in instances.rescheduled(tx)}
-    ours = [*closed.values(), *instances.current(tx)]
-    return [one for one in ours if one.node == node.name]
+    here = known.here.get(node.name, ())
+    strange = {one.instance for one in look.status.instances} - {one.id for one in here}
+    if not strange:
+        return list(here)
+    with rt.ledger.read() as tx:
+        closed = [one for one in instances.of_ids(tx, strange) if one.state in CLOSED]
+    return [*(one for one in closed if one.node == node.name), *here]
 
 
 def _after_loss(

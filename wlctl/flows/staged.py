@@ -12,6 +12,7 @@ from wlctl.ledger.packages import StoredPackage
 from wlctl.ledger.store import ReadTx
 from wlctl.model.event import Json
 from wlctl.model.fleet import view_of
+from wlctl.model.ids import InstanceId, PackageId
 from wlctl.model.instance import Instance
 from wlctl.model.package import Health, PackageFile, RestartPolicy
 from wlctl.model.policy import Work
@@ -98,6 +99,21 @@ def lease_of(tx: ReadTx, instance: Instance) -> int | None:
         return own
     stated = manifest.read(packages.get(tx, instance.package_id).manifest.encode())
     return stated.workload.lifecycle.lease_ms
+
+
+def leases_of(tx: ReadTx, copies: Sequence[Instance]) -> dict[InstanceId, int]:
+    """Read the time to live of every lease among many copies; each package is read once."""
+    ordered = instances.ordered_leases(tx)
+    own: dict[PackageId, int | None] = {}
+    found = {}
+    for one in copies:
+        if one.package_id not in own:
+            stated = manifest.read(packages.get(tx, one.package_id).manifest.encode())
+            own[one.package_id] = stated.workload.lifecycle.lease_ms
+        ttl_ms = ordered.get(one.id) or own[one.package_id]
+        if ttl_ms is not None:
+            found[one.id] = ttl_ms
+    return found
 
 
 def _conditions(tx: ReadTx, options: Mapping[str, Json]) -> tuple[Requirement, ...]:

@@ -222,6 +222,29 @@ def others_of_order(tx: ReadTx, instance_id: InstanceId) -> list[Instance]:
     return [_instance(row) for row in rows]
 
 
+def of_shared_orders(tx: ReadTx) -> frozenset[InstanceId]:
+    """Return the current instances of every order that has more than one of them."""
+    shared = (
+        select(instances.c.order_id)
+        .where(_CURRENT)
+        .group_by(instances.c.order_id)
+        .having(func.count() > 1)
+    )
+    rows = tx.conn.execute(select(instances.c.id).where(_CURRENT, instances.c.order_id.in_(shared)))
+    return frozenset(InstanceId(row.id) for row in rows)
+
+
+def ordered_leases(tx: ReadTx) -> dict[InstanceId, int]:
+    """Return the lease of each current instance whose order gave one, in milliseconds."""
+    query = (
+        select(instances.c.id, orders.c.options)
+        .join(orders, orders.c.id == instances.c.order_id)
+        .where(_CURRENT, orders.c.options.not_like('%"lease_ms":null%'))
+    )
+    found = ((row.id, json.loads(row.options).get("lease_ms")) for row in tx.conn.execute(query))
+    return {InstanceId(id_): int(lease_ms) for id_, lease_ms in found if lease_ms is not None}
+
+
 def moves_of_order(tx: ReadTx, order: int) -> int:
     """Count how often a copy of an order took the place of one that was lost."""
     query = (
