@@ -174,6 +174,13 @@ def test_a_bad_backup_changes_nothing(
     assert files(path.parent) == before
 
 
+def test_a_backup_that_is_not_there_is_called_one(tmp_path: Path) -> None:
+    with pytest.raises(NoLedger, match="there is no backup") as raised:
+        put_back(tmp_path / "no.db", tmp_path / "new.db")
+
+    assert "init" not in str(raised.value.hint)
+
+
 def test_who_refuses_the_keys_refuses_it_all(ledger: Ledger, path: Path, saved: Path) -> None:
     ledger.close()
     before = files(path.parent)

@@ -9,7 +9,7 @@ from functools import partial
 from pathlib import Path
 from urllib.parse import quote
 
-from wlctl.errors import ChainBroken, LedgerBusy, LedgerDamaged, NotALedger
+from wlctl.errors import ChainBroken, LedgerBusy, LedgerDamaged, NoLedger, NotALedger
 from wlctl.ledger import backup, chain, migrate, site, witnesses
 from wlctl.ledger.enclosed import Enclosed, take_out
 from wlctl.ledger.files import SIDE_FILES, appearing, scratch
@@ -63,6 +63,10 @@ def restore(
         LedgerBusy: Another process is restoring, or writes all the time.
         LedgerDiskFull, LedgerOnNetwork: See `create_ledger`.
     """
+    if not source.exists():
+        raise NoLedger(
+            f"there is no backup {source}", hint="name a file that `wlctl ledger backup` made"
+        )
     site.check_file(source)
     path = Path(os.path.realpath(path.parent), path.name)
     site.check_directory(path.parent)
