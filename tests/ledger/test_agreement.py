@@ -10,13 +10,13 @@ from sqlalchemy import insert
 
 from tests.ledger.made import AUTHOR, NOW_MS, opened, tamper
 from tests.ledger.test_verify import rewritten
-from wlctl.ledger import chain, decisions, instances, nodes, signers
+from wlctl.ledger import chain, decisions, instances, nodes, sayings, signers
 from wlctl.ledger.schema import packages
 from wlctl.ledger.store import Ledger
 from wlctl.ledger.verify import Broken, Verified, verify
 from wlctl.model.ids import InstanceId, NodeName, PackageId
 from wlctl.model.instance import Desired, State
-from wlctl.model.node import Address, Enforced, Liveness, Node, Tier, TransportKind
+from wlctl.model.node import Address, Enforced, Liveness, Node, Settles, Tier, TransportKind
 from wlctl.model.workload import Kind, WorkloadSpec
 
 WEB = InstanceId("iaaaaaaaaaaaaaaa")
@@ -49,6 +49,7 @@ def told(ledger: Ledger, path: Path) -> dict[str, int]:
         nodes.record_silence(tx, ELM.name, "connect-timeout")
         nodes.enforce(tx, ELM.name, Enforced(NOW_MS, "d" * 64, ("shop",)))
         nodes.unenforce(tx, ELM.name)
+        sayings.say(tx, ELM.name, settles=Settles.LEADER_ONLY)
         row = {
             "id": PACKAGE,
             "name": "web",
@@ -127,6 +128,9 @@ def test_what_is_not_told_may_change(told: dict[str, int], path: Path, statement
         pytest.param("UPDATE nodes SET host = 'evil'", "node.add", id="a node at another address"),
         pytest.param("UPDATE nodes SET host_key = 'x'", "node.add", id="with another host key"),
         pytest.param("UPDATE nodes SET tier = 'trusted'", "node.add", id="trusted by nobody"),
+        pytest.param(
+            "UPDATE nodes SET settles = 'auto'", "node.set", id="settled for what was not said"
+        ),
         pytest.param("UPDATE nodes SET enforced = 1", "node.enforce", id="enforced by nobody"),
         pytest.param(
             "UPDATE nodes SET enforcement_sha256 = 'x'", "node.enforce", id="by other lists"
