@@ -138,6 +138,21 @@ def test_a_node_without_a_cgroup_refuses_while_nobody_settles_for_that(
         assert bench.left_over() == []
 
 
+def test_what_was_started_by_a_word_is_answered_for_after_the_word_was_taken_back() -> None:
+    with bare() as bench:
+        request = settled(bench, SLEEP)
+        placed = bench.place(request)
+        taken_back = replace(request, settles=Settles.AUTO)
+
+        assert bench.place(taken_back) == replace(placed, already=True)
+
+        bench.stop(request)
+        started = bench.start(request, 3, 2)
+        assert isinstance(started, Launched)
+        assert bench.start(taken_back, 3, 2) == replace(started, already=True)
+        bench.clear()
+
+
 def test_where_the_node_can_do_better_it_does_whatever_its_operator_settles_for() -> None:
     with sshd_nodes(1) as (node,):
         bench = Bench(node)

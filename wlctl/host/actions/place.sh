@@ -120,10 +120,10 @@ refuse_network_state
 refuse_no_linger
 tools
 [ -z "$missing" ] || refuse runtime "the node lacks what wlctl needs: $missing"
-refuse_uncontained
 lock 10
 fence place
 [ "$same" = no ] || answer_again
+refuse_uncontained
 in_time
 refuse_departed
 accepted_project "$project"

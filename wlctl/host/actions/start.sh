@@ -56,7 +56,6 @@ refuse_network_state
 refuse_no_linger
 tools
 [ -z "$missing" ] || refuse runtime "the node lacks what wlctl needs: $missing"
-refuse_uncontained
 lock 10
 fence start
 load_record "$G"
@@ -65,6 +64,7 @@ if [ "$same" = yes ]; then
 	answer_launched yes
 	finish ok
 fi
+refuse_uncontained
 in_time
 refuse_departed
 load_spec
