@@ -2,7 +2,6 @@
 
 import json
 import shutil
-import unicodedata
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Generic, TypeVar
@@ -205,15 +204,15 @@ def _plain(value: Json) -> str:
 def _print_table(session: Session, titles: list[str], columns: list[list[str]]) -> None:
     if not columns[0]:
         return
-    widths = [max(map(_width, [t, *c])) for t, c in zip(titles, columns, strict=True)]
+    widths = [_widest([t, *c]) for t, c in zip(titles, columns, strict=True)]
     total = sum(widths) + len(GAP) * (len(widths) - 1)
     if session.streams.out_is_terminal and total > shutil.get_terminal_size().columns:
         _print_blocks(session, titles, list(map(list, zip(*columns, strict=True))))
         return
-    session.streams.data(f"{_bold(session, _aligned(titles, widths))}\n")
     padded = [_padded(cells, width) for cells, width in zip(columns, widths, strict=True)]
-    for row in zip(*padded, strict=True):
-        session.streams.data(f"{GAP.join(row).rstrip()}\n")
+    lines = [_bold(session, _aligned(titles, widths))]
+    lines += [GAP.join(row).rstrip() for row in zip(*padded, strict=True)]
+    session.streams.data("\n".join([*lines, ""]))
 
 
 def _aligned(cells: list[str], widths: list[int]) -> str:
@@ -240,10 +239,16 @@ def _bold(session: Session, text: str) -> str:
     return f"\x1b[1m{text}\x1b[0m" if session.color else text
 
 
+def _widest(cells: list[str]) -> int:
+    return max(map(len if "".join(cells).isascii() else _width, cells))
+
+
 def _width(text: str) -> int:
     """Count the terminal's columns that `text` takes."""
     if text.isascii():
         return len(text)
+    import unicodedata  # for those few texts
+
     return sum(
         0 if unicodedata.combining(c) else 1 + (unicodedata.east_asian_width(c) in "WF")
         for c in text

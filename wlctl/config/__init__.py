@@ -1,5 +1,7 @@
 """Which value each setting has, and who said so: flag, environment, file or default."""
 
+import os
+import sys
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, fields, replace
 from difflib import get_close_matches
@@ -168,17 +170,40 @@ class Places:
         """Find them by HOME, the passwd entry and the XDG variables; never a relative path."""
         if not values.home_is_sound():
             return cls(user_file=None, data_dir=None)
-        import platformdirs
-
         try:
-            config_dir = platformdirs.user_config_path("wlctl", appauthor=False)
-            data_dir = platformdirs.user_data_path("wlctl", appauthor=False)
+            config_dir, data_dir = _user_dirs()
         except RuntimeError:  # neither HOME nor a passwd entry
             return cls(user_file=None, data_dir=None)
         return cls(
             user_file=config_dir / "config.toml" if config_dir.is_absolute() else None,
             data_dir=data_dir if data_dir.is_absolute() else None,
         )
+
+
+def _user_dirs() -> tuple[Path, Path]:
+    """Find where settings and data of a user belong.
+
+    Raises:
+        RuntimeError: There is neither HOME nor a passwd entry.
+    """
+    if sys.platform == "darwin":
+        import platformdirs
+
+        return (
+            platformdirs.user_config_path("wlctl", appauthor=False),
+            platformdirs.user_data_path("wlctl", appauthor=False),
+        )
+    # everywhere else by two variables, for which every command would have to load a library
+    return _xdg("XDG_CONFIG_HOME", ".config"), _xdg("XDG_DATA_HOME", ".local/share")
+
+
+def _xdg(variable: str, usual: str) -> Path:
+    """Give the directory that a variable names; a relative path is passed over.
+
+    Source: XDG Base Directory Specification.
+    """
+    told = os.environ.get(variable, "")
+    return (Path(told) if told.startswith("/") else Path.home() / usual) / "wlctl"
 
 
 def load(flags: Mapping[str, object], environ: Mapping[str, str], places: Places) -> Settings:

@@ -15,10 +15,11 @@ from wlctl.ledger.store import ReadTx, WriteTx
 from wlctl.model.event import Json
 from wlctl.model.ids import DecisionId, InstanceId, NodeName, PackageId
 from wlctl.model.instance import CLOSED, Desired, Instance, State
-from wlctl.model.workload import Kind, WorkloadSpec
+from wlctl.model.kind import Kind
 
 if TYPE_CHECKING:
     from wlctl.model.fleet import Claim, Hold
+    from wlctl.model.workload import WorkloadSpec
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +64,7 @@ def reserve(
     node: NodeName,
     variant: str,
     package_id: PackageId,
-    spec: WorkloadSpec,
+    spec: "WorkloadSpec",
     claims: "Sequence[Claim]",
     desired: Desired,
     replaces: InstanceId | None = None,
@@ -185,7 +186,7 @@ def get(tx: ReadTx, instance_id: InstanceId) -> Instance:
 
 def current(tx: ReadTx) -> list[Instance]:
     """Return the instances that are neither unloaded nor rescheduled, ascending by name."""
-    rows = tx.conn.execute(_QUERY.where(_CURRENT).order_by(instances.c.name))
+    rows = tx.conn.execute(_QUERY.where(_CURRENT).order_by(instances.c.name)).all()
     return [_instance(row) for row in rows]
 
 

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from wlctl.model.ids import InstanceId, NodeName, PackageId
-from wlctl.model.workload import Kind
+from wlctl.model.kind import Kind
 
 
 class State(StrEnum):

@@ -4,18 +4,8 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 
 from wlctl.model.facts import AttrValue, Provenance
+from wlctl.model.kind import Kind as Kind  # noqa: PLC0414 - it is imported from here, too
 from wlctl.model.node import Tier
-
-
-class Kind(StrEnum):
-    """How a workload runs."""
-
-    SERVICE = "service"
-    """Until stopped."""
-    JOB = "job"
-    """Once."""
-    INTERVAL = "interval"
-    """A job on a schedule."""
 
 
 class Execution(StrEnum):
