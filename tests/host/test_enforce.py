@@ -19,6 +19,7 @@ from wlctl.host import doorkeeper
 from wlctl.model.actions import Launched, NodeFacts, PlaceRequest, RefusalCode, Refused
 from wlctl.model.enforcement import KeyLines
 from wlctl.model.ids import InstallationId
+from wlctl.model.upkeep import ChainPoint, Checkpoint
 
 pytestmark = [pytest.mark.root, pytest.mark.sshd]
 
@@ -151,11 +152,17 @@ def test_two_installations_keep_out_of_each_others_way(house: Door) -> None:
     holder = replace(
         house.holder, installation=InstallationId("inst-other"), public_key=public(theirs)
     )
+    kept = Checkpoint(ChainPoint(0, 1, "ab" * 32), "a note\n")
+    with house.bench() as open_to_all:
+        for name in (INSTALLATION, InstallationId("inst-other")):
+            assert isinstance(open_to_all.session.facts(name), NodeFacts)
+            assert open_to_all.session.checkpoint(name, kept) is None
     house.put()
     with house.administrator() as session:
         assert isinstance(session.put(holder, house.wanted), KeyLines)
 
     with house.bench() as ours:
+        assert ours.session.installations() == {INSTALLATION: kept}
         found = ours.session.facts(InstallationId("inst-other"))
         assert isinstance(found, Refused)
         assert found.code is RefusalCode.UNAUTHORIZED
