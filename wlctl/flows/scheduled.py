@@ -91,9 +91,7 @@ def _lost_in_time(job: _Job) -> Alert:
 
 def _jobs(tx: ReadTx) -> list[_Job]:
     scheduled = [
-        one
-        for one in instances.current(tx)
-        if one.kind is Kind.INTERVAL and one.desired is Desired.RUNNING
+        one for one in instances.of_kind(tx, Kind.INTERVAL) if one.desired is Desired.RUNNING
     ]
     if not scheduled:
         return []

@@ -96,11 +96,9 @@ def _denied(rt: Runtime, tx: ReadTx, instance: Instance) -> str:
 def _past_keep(tx: ReadTx, now_ms: int) -> list[Instance]:
     known: dict[PackageId, int] = {}
     found = []
-    for one in instances.current(tx):
-        if one.kind is not Kind.JOB or one.state is not State.FINISHED:
-            continue
-        if one.desired is Desired.UNLOADED:  # somebody has asked for it already
-            continue
+    for one in instances.of_kind(tx, Kind.JOB):
+        if one.state is not State.FINISHED or one.desired is Desired.UNLOADED:
+            continue  # or somebody has asked for it already
         if one.package_id not in known:
             stated = manifest.read(packages.get(tx, one.package_id).manifest.encode())
             known[one.package_id] = stated.workload.lifecycle.keep_ms

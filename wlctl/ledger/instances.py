@@ -202,6 +202,12 @@ def of_ids(tx: ReadTx, ids: Iterable[InstanceId]) -> list[Instance]:
     return [_instance(row) for row in tx.conn.execute(query)]
 
 
+def of_kind(tx: ReadTx, kind: Kind) -> list[Instance]:
+    """Return the current instances of a kind of workload, ascending by name."""
+    query = _QUERY.where(_CURRENT, instances.c.kind == kind.value)
+    return [_instance(row) for row in tx.conn.execute(query.order_by(instances.c.name))]
+
+
 def holder_of(tx: ReadTx, name: str) -> Instance | None:
     """Return the current instance that has this name; one that is taking its place has not yet."""
     named = (instances.c.name == name) & _CURRENT & instances.c.replaces.is_(None)
