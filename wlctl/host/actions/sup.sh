@@ -25,6 +25,11 @@ if [ "$mode" = hop ]; then
 fi
 exec 6>>sup.lock
 flock -n 6 || exit 0 # one an instance, for as long as it lives
+waits=no
+if [ -p sup.fifo ] || mkfifo -m 600 sup.fifo 2>/dev/null; then
+	exec 5<>sup.fifo # nobody writes to it
+	waits=yes
+fi
 
 stat_of() { # PID -> st_state, st_threads, st_start
 	IFS= read -r st_l 2>/dev/null <"/proc/$1/stat" || return 1
@@ -43,7 +48,7 @@ say() { # FILE WORD...: whole or not at all; what is not synced means something 
 	printf '%s .\n' "$*" 2>/dev/null >"$y_f.n" && mv -T "$y_f.n" "$y_f" 2>/dev/null
 }
 load() { # the launch file: who it runs as, and how it is looked at
-	containment='' uid='' gid='' groups='' caps='' limit='' setpriv='' ish='' kind='' interval=10000
+	containment='' uid='' gid='' groups='' caps='' limit='' setpriv='' ish='' tick='sleep' kind='' interval=10000
 	timeout=2000 misses_max=3 max_age=0 heartbeat=''
 	while read -r k v; do
 		case $k in
@@ -55,6 +60,7 @@ load() { # the launch file: who it runs as, and how it is looked at
 		limit) dec "$v" && limit=$d ;;
 		setpriv) setpriv=$v ;;
 		ish) dec "$v" && ish=$d ;;
+		tick) tick=$v ;;
 		health)
 			# shellcheck disable=SC2086 # its words
 			set -- $v
@@ -130,7 +136,7 @@ run_check() { # as the instance, where the instance is; 0 when it is well
 	esac
 	(
 		[ "$cgroup" = - ] || echo 0 2>/dev/null >"$hook/cgroup.procs" || exit 125
-		exec 6>&- 3<"$G/environ" </dev/null >"$G/health.out" 2>&1
+		exec 5>&- 6>&- 3<"$G/environ" </dev/null >"$G/health.out" 2>&1
 		ulimit -f 128
 		exec timeout -s KILL "$((timeout / 1000)).$(printf %03d "$((timeout % 1000))")" "$@"
 	)
@@ -188,17 +194,26 @@ watch() { # until it is over, or has failed its checks so often that it is to be
 			bound_at=$((t + 4900)) # at every pause of 5 s
 		fi
 		if [ -n "$leader" ]; then
-			sleep "$pause" 6>&-
+			idle "$pause"
 		elif [ "$t" -lt "$late" ]; then
 			sleep 0.05 2>/dev/null 6>&- || sleep 1 6>&-
 		elif [ "$b_max" = 0 ]; then
-			sleep "$pause" 6>&-
+			idle "$pause"
 		elif [ "$t" -ge "$((late + 20000))" ] || ! is_entered; then
 			return 0
 		else
-			sleep 1 6>&-
+			idle 1
 		fi
 	done
+}
+idle() { # SECONDS: the shell itself waits where it can, as it does most of the time
+	if [ "$tick$waits" = 'readyes' ]; then
+		k=
+		# shellcheck disable=SC3045 # only where the shell was seen to have it
+		read -t "$1" -r k <&5
+	else
+		sleep "$1" 6>&-
+	fi
 }
 is_entered() { # its launcher has come as far as its cgroup
 	h_any=0
@@ -278,7 +293,7 @@ go_on() { # after a run: have the next one begun, or end with it
 		;;
 	esac
 	# shellcheck disable=SC2086 # the words that start the shell
-	$ish "$D/restart.sh" "$D" "$n" "$code" "$why" 6>&- </dev/null >/dev/null 2>restart.err
+	$ish "$D/restart.sh" "$D" "$n" "$code" "$why" 5>&- 6>&- </dev/null >/dev/null 2>restart.err
 	case $? in
 	0) ;;
 	64 | 65) exit 0 ;;
