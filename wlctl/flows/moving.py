@@ -234,8 +234,10 @@ class _Move:
         turn = held.enter_context(operations.turn(rt.ledger, rt.new_instance_id()))
         with rt.ledger.write(rt.now_ms(), rt.author) as tx:
             now = instances.get(tx, old.id)
-            if now.state is not old.state and now.state is not State.STOPPED:
-                return Moved(Step.NOT_PLACED, now, old.node, detail=f"it is {now.state.value} now")
+            others = instances.others_of_order(tx, old.id)
+            if others or (now.state is not old.state and now.state is not State.STOPPED):
+                why = "it is being moved" if others else f"it is {now.state.value} now"
+                return Moved(Step.NOT_PLACED, now, old.node, detail=why)
             begun = replacing.intend_anew(
                 rt, tx, now, self.order, self.admitted, turn=turn, values=self.values
             )
@@ -329,7 +331,8 @@ def _is_beside(tx: ReadTx, new: Instance) -> bool:
         return False
     assert new.replaces is not None
     old = instances.get(tx, new.replaces)
-    return old.state not in CLOSED and old.state is not State.LOST
+    serves = old.state not in CLOSED and old.state is not State.LOST
+    return serves or replacing.is_too_late(tx, new)
 
 
 def _try(

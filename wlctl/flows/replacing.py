@@ -337,6 +337,8 @@ def _take_place(tx: WriteTx, new: Instance) -> bool:
     old = instances.get(tx, new.replaces)
     if operations.holder_of(tx, old.id) is not None:
         return False  # a verb is at work on it; what it asks for is seen by the next pass
+    if is_too_late(tx, new):
+        return False
     if old.state is State.LOST:
         evidence: dict[str, Json] = {"by": new.id, "node": new.node}
         reason = f"its place was taken by {new.id} on {new.node}"
@@ -346,6 +348,12 @@ def _take_place(tx: WriteTx, new: Instance) -> bool:
     instances.change(tx, new.id, replaces=None, desired=desired.value)
     troubles.clear(tx, old.id)
     return True
+
+
+def is_too_late(tx: ReadTx, new: Instance) -> bool:
+    """Answer whether the name that a copy stands in for is somebody else's by now."""
+    holder = instances.holder_of(tx, new.name)
+    return holder is not None and holder.id not in (new.id, new.replaces)
 
 
 def give_way(tx: WriteTx, old: Instance) -> None:
