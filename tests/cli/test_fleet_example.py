@@ -30,7 +30,8 @@ def test_the_fleet_example_tells_its_story_and_leaves_nothing(program: Program) 
     assert "[exit 3: cannot place; the old version still runs]" in done.stdout
     preferred = re.search(r"--name extra --prefer (\w+)", done.stdout)
     placed = re.search(r"placed extra on (\w+)", done.stdout)
-    assert preferred and placed, done.stdout
+    assert preferred, done.stdout
+    assert placed, done.stdout
     assert placed[1] != preferred[1], "a dead node is gone past"
     assert "[exit 9: its node is dead; the wish is recorded," in done.stdout
     assert "whole: " in done.stdout
