@@ -102,6 +102,14 @@ class Field:
             self.go_over()
             time.sleep(PASS_S / 2)
 
+    def passes_until(self, true: Callable[[], bool]) -> None:
+        """Run passes until something is so."""
+        until_s = time.monotonic() + 60
+        while not true():
+            found = self.go_over()
+            assert time.monotonic() < until_s, found
+            time.sleep(PASS_S / 2)
+
     def await_new(self, old: Instance, *, timeout_s: float) -> Instance:
         """Run passes until another copy has the name."""
         until_s = time.monotonic() + timeout_s
@@ -117,9 +125,9 @@ class Field:
             assert place(rt, Order(**given)).copies[0].is_placed  # type: ignore[arg-type] # fields
         return self.instance()
 
-    def instance(self) -> Instance:
+    def instance(self, name: str = "web") -> Instance:
         with self.runtime() as rt, rt.ledger.read() as tx:
-            found = instances.holder_of(tx, "web")
+            found = instances.holder_of(tx, name)
         assert found is not None
         return found
 
@@ -157,9 +165,9 @@ class Field:
             assert time.monotonic() < until_s, found
             time.sleep(PASS_S / 2)
 
-    def unload(self) -> None:
+    def unload(self, name: str = "web") -> None:
         with self.runtime() as rt:
-            assert ending.unload(rt, "web").end is End.DONE
+            assert ending.unload(rt, name).end is End.DONE
 
     def assert_empty(self) -> None:
         with self.runtime() as rt, rt.ledger.read() as tx:

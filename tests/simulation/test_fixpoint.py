@@ -14,11 +14,13 @@ import pytest
 from hypothesis import HealthCheck, given, note, settings
 from hypothesis import strategies as st
 
+from tests.flows.conftest import write_package
 from tests.flows.setting import Setting
 from wlctl.errors import WlctlError
-from wlctl.flows import moving
+from wlctl.flows import moving, packages
 from wlctl.flows.moving import Way
 from wlctl.flows.reconcile import Pass, reconcile
+from wlctl.flows.signing import KeyChoice
 from wlctl.flows.starting import start
 from wlctl.ledger import chain, instances
 from wlctl.ledger.verify import Verified
@@ -27,7 +29,7 @@ from wlctl.model.instance import Desired, State
 from wlctl.model.node import Liveness
 
 NODES = ("elm", "oak", "yew")
-NAMES = ("web", "api")
+NAMES = ("web", "api", "job")
 TICK_MS = 20
 
 LOOKS = frozenset({"connect", "status", "facts", "checkpoint", "witness", "lease"})
@@ -59,7 +61,12 @@ class Fleet:
 
 
 def place(name: str) -> Callable[[Fleet], None]:
-    return lambda fleet: fleet.verb("place", lambda one: one.place(name=name))
+    def act(setting: Setting) -> None:
+        web = setting.package.with_name("web")
+        setting.package = setting.package.with_name("job") if name == "job" else web
+        setting.place(name=name)
+
+    return lambda fleet: fleet.verb("place", act)
 
 
 def verb(verb_: str, name: str) -> Callable[[Fleet], None]:
@@ -131,8 +138,15 @@ STEPS = {
 
 @pytest.fixture
 def template(setting: Setting) -> Setting:
-    """Three nodes with nothing on them; each history acts on a copy of it."""
+    """Three nodes with nothing on them, a service and a job; each history acts on a copy of it."""
     setting.busy_timeout_s = 10
+    job = setting.package.with_name("job")
+    write_package(job, name="job")
+    described = (job / "workload.toml").read_text().replace('"service"', '"job"')
+    (job / "workload.toml").write_text(described)
+    with setting.runtime() as rt:
+        packages.build(job)
+        packages.sign(rt, job, KeyChoice(setting.key))
     for name in NODES:
         setting.add_node(name)
     return setting

@@ -169,7 +169,11 @@ def _held(rt: Runtime, instance: Instance) -> Trouble | None:
         last = instances.history(tx, instance.id)[-1]
     if instance.kind is Kind.INTERVAL:
         return Trouble(AlertKind.HELD, f"{last.reason}: it runs again when it is due")
-    return Trouble(AlertKind.HELD, f"{last.reason}: it waits for `wlctl start {instance.name}`")
+    return Trouble(AlertKind.HELD, _waits(instance, last.reason))
+
+
+def _waits(instance: Instance, reason: str) -> str:
+    return f"{reason}: it waits for `wlctl start {instance.name}`"
 
 
 def _mirrored(
@@ -225,8 +229,10 @@ def _may_live(other: Instance) -> bool:
 
 def _act(rt: Runtime, node: Node, instance: Instance, act: Act, look: Look) -> Done:
     match act:
-        case Act.STOP | Act.DEPART | Act.END_REVOKED | Act.END_LOST | Act.END_ORPHAN:
+        case Act.STOP | Act.END_REVOKED | Act.END_LOST | Act.END_ORPHAN:
             return _end(rt, instance, act)
+        case Act.DEPART:
+            return _gone(rt, instance, act, missing.depart(rt, node, instance))
         case Act.START:
             return _started(act, starting.start_one(rt, instance))
         case Act.START_AGAIN:
@@ -271,7 +277,8 @@ def _fail(rt: Runtime, instance: Instance, act: Act) -> Done:
         now = instances.get(tx, instance.id)
         if now.state is instance.state:
             walk_to(tx, now, State.FAILED, why)
-    return Done(instance.name, instance.node, act, State.FAILED.value, why, AlertKind.HELD)
+    failed = Done(instance.name, instance.node, act, State.FAILED.value)
+    return replace(failed, trouble=_waits(instance, why), kind=AlertKind.HELD)
 
 
 def _adopt(rt: Runtime, instance: Instance, act: Act) -> Done:
@@ -287,10 +294,13 @@ def _adopt(rt: Runtime, instance: Instance, act: Act) -> Done:
 
 def _prove_missing(rt: Runtime, node: Node, instance: Instance, look: Look) -> Done:
     why = missing.close(rt, node, instance, look)
-    act = Act.PROVE_MISSING
+    lost = f"{node.name} has lost what it knew of it, and {why}" if why else ""
+    return _gone(rt, instance, Act.PROVE_MISSING, lost)
+
+
+def _gone(rt: Runtime, instance: Instance, act: Act, why: str) -> Done:
     if why:
-        why = f"{node.name} has lost what it knew of it, and {why}"
-        return Done(instance.name, node.name, act, "held", why, AlertKind.STATE_LOST)
+        return Done(instance.name, instance.node, act, "held", why, AlertKind.STATE_LOST)
     with rt.ledger.read() as tx:
         now = instances.get(tx, instance.id)
     return Done(now.name, now.node, act, now.state.value)

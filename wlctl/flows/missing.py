@@ -1,19 +1,21 @@
-"""A node lists a copy no more, and it was not unloaded there: what proves that it is gone.
+"""A node lists a copy no more: what proves that it is gone.
 
-Its node has lost what it knew of the copy, so nothing of it can be read there. Only a boot that
+Where it was unloaded on the node on purpose, by whomever, what was read then is kept there and is
+judged. Where the node has lost what it knew of the copy nothing of it can be read: only a boot that
 began after the copy was last heard of ends what ran before; anything less holds all it holds.
 """
 
 from wlctl.flows import operating
 from wlctl.flows.intents import walk_to
 from wlctl.flows.looking import Look
+from wlctl.flows.nodes import check_identity
 from wlctl.flows.runtime import Runtime
 from wlctl.flows.settling import last_reading_ms
 from wlctl.ledger import generations, instances, operations
 from wlctl.ledger.generations import Generation
 from wlctl.lifecycle.machine import IllegalTransition, walk
 from wlctl.lifecycle.proof import judge
-from wlctl.model.actions import NodeStatus
+from wlctl.model.actions import NodeStatus, Refused
 from wlctl.model.generation import CgroupEnd, Liveliness, Proof, Readings
 from wlctl.model.instance import Desired, Instance, State
 from wlctl.model.node import Node
@@ -40,6 +42,32 @@ def close(rt: Runtime, node: Node, instance: Instance, look: Look) -> str:
             walk_to(tx, now, goal, reason)
         instances.release(tx, now.id)
         instances.change(tx, now.id, unsettled=False, health="")
+    return ""
+
+
+def depart(rt: Runtime, node: Node, instance: Instance) -> str:
+    """Close what was unloaded on its node; say why that cannot be done, empty when it is.
+
+    Raises:
+        WlctlError: The node cannot be asked.
+    """
+    with rt.connect(node.address) as session:
+        told = session.prove(rt.ledger.installation, instance.id)
+    if isinstance(told, Refused):
+        return told.detail
+    check_identity(node, told.node_id)
+    now_ms = rt.now_ms()
+    with rt.ledger.write(now_ms, rt.author) as tx:
+        now = instances.get(tx, instance.id)
+        if now.state is not instance.state or operations.holder_of(tx, now.id) is not None:
+            return ""  # somebody was at work on it since the look
+        why = operating.keep(tx, now, operating.prove(node, now, told.readings, now_ms))
+        if why:
+            return why
+        walk_to(tx, now, State.UNLOADED, "it was unloaded on its node, and nothing of it runs")
+        instances.release(tx, now.id)
+        done = {"unsettled": False, "health": "", "desired": Desired.UNLOADED.value}
+        instances.change(tx, now.id, **done)
     return ""
 
 
