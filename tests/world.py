@@ -563,7 +563,11 @@ class FakeSession:
         return Read(
             node.node_id,
             tuple(
-                replace(one, closed=(instance, one.generation) in node.ended) for one in readings
+                replace(
+                    one,
+                    closed=instance in node.departed or (instance, one.generation) in node.ended,
+                )
+                for one in readings
             ),
             node.pruned.get(instance, 0),
         )
