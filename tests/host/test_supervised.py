@@ -86,8 +86,7 @@ def test_a_crash_loop_is_begun_again_three_times_and_then_held_with_nobody_looki
     verdict = bench.instance_dir(request) / "verdict"
     wait_until(verdict.exists, "the verdict, by the files alone")
 
-    wait_until(lambda: supervisors(bench) == [], "the end of its supervisor")
-    assert running(bench.node) == []
+    wait_until(lambda: running(bench.node) == [], "the end of its supervisor")
     found = seen(bench, request)
     assert [run.number for run in found.generations] == [1, 2, 3, 4]
     assert found.restarts is not None
@@ -135,8 +134,9 @@ def test_what_an_end_means(bench: Bench, kind: str, status: int, policy: int, ru
 
     request = bench.run(work, restart=replace(POLICY, max_restarts=policy))
 
-    wait_until(lambda: supervisors(bench) == [], "the end of its supervisor")
-    assert running(bench.node) == []
+    wait_until(lambda: len(seen(bench, request).generations) >= runs, "its last run")
+    wait_until(lambda: seen(bench, request).generations[-1].exit_status == status, "its end")
+    wait_until(lambda: running(bench.node) == [], "the end of its supervisor")
     assert [run.number for run in seen(bench, request).generations] == list(range(1, runs + 1))
     assert not seen(bench, request).unsupervised
 
@@ -210,7 +210,7 @@ def test_without_its_secrets_it_is_held(bench: Bench) -> None:
 
     found = await_held(bench, request, "secret_unavailable")
 
-    assert running(bench.node) == []
+    wait_until(lambda: running(bench.node) == [], "all of it to end")
     assert found.restarts is not None
     assert "not on the node any more" in found.restarts.why
 
@@ -226,7 +226,7 @@ def test_what_is_revoked_meanwhile_is_not_begun_again(bench: Bench) -> None:
 
     await_held(bench, request, "revoked")
 
-    assert running(bench.node) == []
+    wait_until(lambda: running(bench.node) == [], "all of it to end")
     assert seen(bench, request).current == 1
 
 
@@ -261,7 +261,7 @@ def test_what_its_lease_has_ended_is_not_begun_again(bench: Bench) -> None:
 
     await_held(bench, request, "lease")
 
-    assert running(bench.node) == []
+    wait_until(lambda: running(bench.node) == [], "all of it to end")
     assert seen(bench, request).current == 1
 
 
@@ -273,7 +273,7 @@ def test_what_fails_with_a_lease_that_has_run_out_is_not_begun_again(bench: Benc
 
     found = await_held(bench, request, "lease")
 
-    assert running(bench.node) == []
+    wait_until(lambda: running(bench.node) == [], "all of it to end")
     assert found.restarts is not None
     assert found.restarts.within <= 2
 
