@@ -53,6 +53,8 @@ from wlctl.model.upkeep import (
     Witness,
 )
 
+NOBODY = InstallationId("")
+
 Hook = Callable[[str, str], None]
 """Called with the step and `before` or `after`; what it raises happens there."""
 
@@ -130,7 +132,7 @@ class FakeNode:
     collections: int = 0
     checkpoints: list[Checkpoint] = field(default_factory=list)
     fleet: Fleet = field(default_factory=Fleet)
-    witness_of: InstallationId = InstallationId("")
+    witness_of: InstallationId = NOBODY
 
     @property
     def containment(self) -> Containment:
