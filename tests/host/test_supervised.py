@@ -195,7 +195,8 @@ def test_the_next_run_has_the_ports_the_uid_the_data_and_the_secrets_of_the_one_
     before, after = bench.log(request, 1).split(), bench.await_log(request, "\n2\n").split()
     assert before[:3] == after[:3]
     assert [path.parent.parent.name for path in secrets_there(bench)] == ["g2"]
-    bench.stop(request)
+    *_, last = bench.stop(request).readings
+    assert last.how == "stopped", "by its signal, which a supervisor's child does not ignore"
     assert secrets_there(bench) == []
 
 
