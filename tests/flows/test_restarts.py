@@ -4,6 +4,7 @@ import pytest
 
 from tests.flows.setting import Setting
 from tests.world import FakeNode, lost_at
+from wlctl.cli import status as cli
 from wlctl.flows import listing
 from wlctl.flows.proving import prove
 from wlctl.flows.reconcile import Pass, reconcile
@@ -316,3 +317,28 @@ def test_status_says_what_its_supervisor_did_and_ps_how_often_lately(
     assert found.seen.restarts is not None
     assert (found.seen.restarts.within, found.seen.restarts.most) == (1, 3)
     assert (listed.restarts, listed.restarts_lately) == (1, 1)
+
+
+def test_status_shows_the_run_that_its_node_has_before_the_ledger_knows_of_it(
+    setting: Setting, elm: FakeNode
+) -> None:
+    elm.begin_again(setting.instance("web").id)
+
+    with setting.runtime() as rt:
+        (found,) = status(rt, [setting.instance("web")])
+
+    lines = "\n".join(cli._lines(found, setting.instance("web").since_ms))
+    assert "  run       g2: leader alive, pid 4711, started again 1 time\n" in lines
+    assert "  restarts  1 of 3 within 10m, by its supervisor\n" in lines
+    assert "! its node launched g2, the ledger knows of g1\n" in lines
+
+
+def test_status_says_what_is_held_and_what_to_type(setting: Setting, elm: FakeNode) -> None:
+    elm.hold(setting.instance("web").id)
+
+    with setting.runtime() as rt:
+        (found,) = status(rt, [setting.instance("web")])
+
+    lines = "\n".join(cli._lines(found, setting.instance("web").since_ms))
+    why = "g1 ended by itself with status 1 (exhausted)"
+    assert f"  held      {why}; `wlctl start web`\n" in lines

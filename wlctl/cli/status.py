@@ -156,9 +156,10 @@ def _run_lines(one: Status) -> Iterator[str]:
     if one.instance.generation == 0:
         yield _line("run", "none so far")
         return
-    again = one.instance.generation - 1
+    number = one.instance.generation if run is None else run.number
+    again = number - 1
     times_ = f", started again {again} time{'s' if again > 1 else ''}" if again else ""
-    yield _line("run", f"g{one.instance.generation}{_leader(run)}{times_}")
+    yield _line("run", f"g{number}{_leader(run)}{times_}")
     yield from _restart_lines(one)
     if run is not None and run.health:
         misses = f", {run.misses} checks in a row have failed" if run.misses else ""
