@@ -647,6 +647,7 @@ class FakeSession:
         node = self.node
         if instance not in node.launched:
             return Refused(RefusalCode.UNKNOWN_INSTANCE, "no such generation")
+        generation = generation or node.launched[instance]
         whole = node.output.get(instance, "one\ntwo\n")
         shown = whole[after:] if after is not None else "".join(whole.splitlines(True)[-lines:])
         is_over = node.alive.get(instance) != generation

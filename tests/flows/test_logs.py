@@ -23,17 +23,26 @@ def run_of(setting: Setting, **how: object) -> int:
 
 
 def test_which_run_is_meant(setting: Setting, elm: FakeNode) -> None:
-    assert run_of(setting) == 1
+    assert run_of(setting) == logs.NEWEST
     with pytest.raises(NoOutput, match="only once"):
         run_of(setting, previous=True)
     with setting.runtime() as rt:
         starting.restart_one(rt, setting.instance("web"))
 
     assert elm.alive
-    assert (run_of(setting), run_of(setting, previous=True)) == (2, 1)
+    assert (run_of(setting), run_of(setting, previous=True)) == (logs.NEWEST, 1)
     assert run_of(setting, generation=1) == 1
     with pytest.raises(UsageError, match="two runs"):
         run_of(setting, previous=True, generation=1)
+
+
+def test_the_newest_run_is_the_one_that_its_node_says(setting: Setting, elm: FakeNode) -> None:
+    elm.begin_again(setting.instance("web").id)
+
+    with setting.runtime() as rt:
+        found = logs.logs(rt, "web", lines=10)
+
+    assert (found.generation, found.is_over) == (2, False)
 
 
 def test_what_never_ran_has_no_output(setting: Setting) -> None:

@@ -59,6 +59,8 @@ def logs(
 
 
 def _follow(session: Session, instance: Instance, run: int, *, tail: int, raw: bool) -> None:
+    if run == flow.NEWEST:
+        run = flow.tail(session.runtime, instance, run, lines=0).generation
     with patience(session, "the look that is under way") as go_on:
         lines = flow.follow(session.runtime, instance, run, lines=tail, go_on=go_on)
         render.follow_lines(session, "wlctl.logs.line/1", {"generation": run}, lines, raw=raw)

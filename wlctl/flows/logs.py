@@ -18,8 +18,12 @@ CONNECTION_S = 120.0
 """So long is one connection used: all that a command does on one is bounded."""
 
 
+NEWEST = 0
+"""The run that was launched last, by its node's word: a supervisor may have begun it by itself."""
+
+
 def run_of(instance: Instance, *, generation: int | None = None, previous: bool = False) -> int:
-    """Say which run's output is meant: the newest, the one before, or the one of that number.
+    """Say which run's output is meant: `NEWEST`, the one before, or the one of that number.
 
     Raises:
         NoOutput: It was never started, or only once.
@@ -30,7 +34,7 @@ def run_of(instance: Instance, *, generation: int | None = None, previous: bool 
     if instance.generation == 0:
         raise NoOutput(f"{instance.name} never ran, so there is no output")
     if not previous:
-        return instance.generation if generation is None else generation
+        return NEWEST if generation is None else generation
     if instance.generation == 1:
         raise NoOutput(f"{instance.name} ran only once, so there is no run before")
     return instance.generation - 1
@@ -101,9 +105,9 @@ def _pieces(rt: Runtime, instance: Instance, run: int, *, lines: int) -> Iterato
                         after=after,
                     )
                     if isinstance(found, Refused):
-                        raise NoOutput(
-                            f"{node.name} has no output of {instance.name} g{run}: {found.detail}"
-                        )
+                        which = f"{instance.name} g{run}" if run else instance.name
+                        raise NoOutput(f"{node.name} has no output of {which}: {found.detail}")
+                    run = found.generation
                     after = found.next_byte
                     yield found
                     if found.text:
