@@ -171,7 +171,7 @@ def test_a_login_that_may_have_no_namespaces_is_contained_by_cgroup_alone(shell:
 
 @pytest.mark.root
 @pytest.mark.sshd
-@pytest.mark.parametrize("options", ["size=320k", "nr_inodes=48"])
+@pytest.mark.parametrize("options", ["size=320k", "nr_inodes=64"])
 def test_on_a_full_disk_nothing_new_starts_and_what_runs_can_be_ended(options: str) -> None:
     with sshd_nodes(1, state_options=options) as (node,):
         bench = Bench(node)
