@@ -56,8 +56,14 @@ class Done:
 def bring(
     rt: Runtime, node: Node, instance: Instance, look: Look, *, dry_run: bool = False
 ) -> Done | None:
-    """Bring one copy nearer to what is wanted of it; None where nothing was to do or is wrong."""
+    """Bring one copy nearer to what is wanted of it; None where nothing was to do or is wrong.
+
+    Args:
+        instance: As it was at some moment of this pass; it is read again.
+        look: At its node.
+    """
     with rt.ledger.read() as tx:
+        instance = instances.get(tx, instance.id)
         is_left = recover.is_open(tx, instance)
         kept = troubles.find(tx, instance.id)
     is_early = kept is not None and kept.kind not in _OF_MOVES and _is_early(kept, rt.now_ms())

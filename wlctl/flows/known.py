@@ -9,7 +9,6 @@ from wlctl.flows.leasing import Leases
 from wlctl.flows.looking import Look
 from wlctl.flows.mirror import changes
 from wlctl.ledger import generations, instances, operations, troubles
-from wlctl.ledger.generations import Generation
 from wlctl.ledger.store import ReadTx
 from wlctl.lifecycle import seen as judging
 from wlctl.lifecycle.machine import LIVE
@@ -28,13 +27,13 @@ class Known:
         here: By node; those whose place was taken first, and all that are current.
         busy: Ids of which an operation is open, a trouble kept, or another copy of their order
             known: for these more is to be read.
-        newest: The newest run of each.
+        boots: Under which the newest run of each was launched; None where nobody told.
         leases: Time to live of the lease of each that has one and may live.
     """
 
     here: Mapping[NodeName, tuple[Instance, ...]]
     busy: frozenset[str]
-    newest: Mapping[InstanceId, Generation]
+    boots: Mapping[InstanceId, str | None]
     leases: Mapping[InstanceId, int]
 
     def leases_on(self, node: NodeName) -> Leases:
@@ -56,7 +55,7 @@ def read(tx: ReadTx) -> Known:
             | troubles.ls(tx).keys()
             | instances.of_shared_orders(tx)
         ),
-        newest=generations.newest(tx),
+        boots=generations.newest_boots(tx),
         leases=staged.leases_of(tx, [one for one in current if one.state in LIVE]),
     )
 
@@ -73,10 +72,9 @@ def is_well(known: Known, instance: Instance, look: Look) -> bool:
     status = look.of(instance.id)
     if status is None or changes(instance, judging.judge(instance, status, twice=look.twice)):
         return False
-    run = known.newest.get(instance.id)
-    if run is not None and run.launch is None:
+    boot_id = known.boots.get(instance.id, look.status.boot_id)
+    if boot_id is None:
         return False
-    boot_id = look.status.boot_id if run is None or run.launch is None else run.launch["boot_id"]
     case = Case(
         state=instance.state,
         desired=instance.desired,

@@ -105,11 +105,12 @@ def record(
             since_last_pass_ms=watched_ms if whole else 0,
             dead_after_ms=round(1000 * rt.settings.dead_after_s),
         )
-        for name, look in contacts.looks.items():
-            if name in contacts.facts:
-                nodes.record_contact(tx, name, contacts.facts[name])
-            else:
-                nodes.record_look(tx, name, look.status.boot_id, tx.now_ms)
+        for name, facts in contacts.facts.items():
+            nodes.record_contact(tx, name, facts)
+        seen = {name: look.status.boot_id for name, look in contacts.looks.items()}
+        nodes.record_looks(
+            tx, {name: (seen[name], tx.now_ms) for name in seen.keys() - contacts.facts.keys()}
+        )
         for name, why in contacts.failures.items():
             if name not in silent:
                 nodes.record_silence(tx, name, why.code)

@@ -25,6 +25,8 @@ def lose(rt: Runtime, dead: Collection[NodeName], *, dry_run: bool) -> list[Done
 
     Of a copy that is unsettled nothing can be said: it stays so, and is not placed anew.
     """
+    if not dead:
+        return []
     with rt.ledger.read() as tx:
         copies = [one for one in instances.current(tx) if one.node in dead]
         lost = [one.id for one in copies if _on_dead(one) is Act.LOSE and not one.unsettled]
@@ -47,6 +49,8 @@ def _on_dead(instance: Instance) -> Act:
 
 def lost_on(rt: Runtime, dead: Collection[NodeName]) -> list[InstanceId]:
     """List the copies that were lost with their nodes, and are meant to run."""
+    if not dead:
+        return []
     with rt.ledger.read() as tx:
         copies = [one for one in instances.current(tx) if one.node in dead]
     return [one.id for one in copies if _on_dead(one) is Act.REPLACE]
@@ -57,6 +61,8 @@ def place_anew(rt: Runtime, lost: Sequence[InstanceId], *, dry_run: bool) -> lis
 
     What failed longest ago, or never, goes first; one that waits or is held takes nobody's turn.
     """
+    if not lost:
+        return []
     with rt.ledger.read() as tx:
         kept = troubles.ls(tx)
         copies = [instances.get(tx, id_) for id_ in lost]

@@ -306,7 +306,7 @@ def end_cut_off(rt: Runtime) -> list[Done]:
     A move that goes on has the turn of its new copy, and is left alone.
     """
     with rt.ledger.read() as tx:
-        beside = [one for one in instances.current(tx) if _is_beside(tx, one)]
+        beside = [one for one in instances.standing_in(tx) if _is_beside(tx, one)]
         halted = [
             instances.get(tx, id_)
             for id_, kept in troubles.ls(tx).items()

@@ -137,8 +137,6 @@ def _go_over(rt: Runtime, wanted: Sequence[Node], whole: bool, *, dry_run: bool)
     else:
         standings = liveness.record(rt, wanted, contacts, began_at, whole=whole)
     done = [] if dry_run else [*map(_took, replacing.take_places(rt)), *moving.end_cut_off(rt)]
-    with rt.ledger.read() as tx:
-        known = everything.read(tx)
     for node in wanted:
         if node.name in contacts.looks:
             done += _on_node(rt, node, contacts.looks[node.name], known, dry_run=dry_run)

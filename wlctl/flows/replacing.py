@@ -310,7 +310,7 @@ def take_places(rt: Runtime) -> list[Instance]:
     It is asked after each placement, and by each pass for what a killed one left.
     """
     with rt.ledger.read() as tx:
-        ready = [one.id for one in instances.current(tx) if one.replaces and _is_ready(tx, one)]
+        ready = [one.id for one in instances.standing_in(tx) if _is_ready(tx, one)]
     if not ready:
         return []
     taken = []

@@ -1,6 +1,7 @@
 """Every run of an instance: numbered before anything is sent, and proven ended, or not."""
 
 import json
+import re
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
@@ -164,6 +165,28 @@ def newest(tx: ReadTx) -> dict[InstanceId, Generation]:
         .where(instances.c.state.not_in([state.value for state in sorted(CLOSED)]))
     )
     return {InstanceId(row.instance_id): _generation(row) for row in tx.conn.execute(query)}
+
+
+_BOOT_ID = re.compile(r'"boot_id": "([^"\\]*)"')
+"""In a launch record; in a text that stands in it, a quote would have a backslash before it."""
+
+
+def newest_boots(tx: ReadTx) -> dict[InstanceId, str | None]:
+    """Return under which boot the newest run of each current instance was launched.
+
+    None of a run of which nobody has told. No record is read whole: there are many.
+    """
+    query = (
+        select(generations.c.instance_id, generations.c.launch)
+        .join(
+            instances,
+            (instances.c.id == generations.c.instance_id)
+            & (instances.c.generation == generations.c.number),
+        )
+        .where(instances.c.state.not_in([state.value for state in sorted(CLOSED)]))
+    )
+    found = ((id_, _BOOT_ID.search(launch or "")) for id_, launch in tx.conn.execute(query))
+    return {InstanceId(id_): told[1] if told else None for id_, told in found}
 
 
 def _generation(row: Row[Any]) -> Generation:

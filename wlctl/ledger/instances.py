@@ -190,6 +190,12 @@ def current(tx: ReadTx) -> list[Instance]:
     return [_instance(row) for row in rows]
 
 
+def standing_in(tx: ReadTx) -> list[Instance]:
+    """Return the current ones without a name: they stand in for another, or gave it away."""
+    query = _QUERY.where(_CURRENT, instances.c.replaces.is_not(None)).order_by(instances.c.id)
+    return [_instance(row) for row in tx.conn.execute(query)]
+
+
 def rescheduled(tx: ReadTx) -> list[Instance]:
     """Return those whose place was taken and whose end is not proven yet, ascending by id."""
     query = _QUERY.where(instances.c.state == State.RESCHEDULED.value).order_by(instances.c.id)

@@ -267,7 +267,7 @@ def record_contacts(tx: WriteTx, seen: Mapping[NodeName, Facts]) -> dict[NodeNam
     numbers = select(facts_table.c.node, facts_table.c.seq).where(facts_table.c.node.in_(seen))
     last = {row.node: row.seq for row in tx.conn.execute(numbers)}
     numbered = {name: replace(facts, seq=last.get(name, 0) + 1) for name, facts in seen.items()}
-    _record_looks(tx, {name: (one.boot_id, one.probed_at_ms) for name, one in seen.items()})
+    record_looks(tx, {name: (one.boot_id, one.probed_at_ms) for name, one in seen.items()})
     _put_facts(tx, numbered)
     return numbered
 
@@ -282,10 +282,11 @@ def _answered(before: Node, boot_id: str) -> str:
 
 def record_look(tx: WriteTx, name: NodeName, boot_id: str, at_ms: int) -> None:
     """Record that the node itself answered at a moment, under a boot; it is alive."""
-    _record_looks(tx, {name: (boot_id, at_ms)})
+    record_looks(tx, {name: (boot_id, at_ms)})
 
 
-def _record_looks(tx: WriteTx, seen: Mapping[NodeName, tuple[str, int]]) -> None:
+def record_looks(tx: WriteTx, seen: Mapping[NodeName, tuple[str, int]]) -> None:
+    """Record the same of many nodes: of each the boot, and the moment."""
     if not seen:
         return
     alive = select(nodes_table.c.name).where(
