@@ -7,7 +7,7 @@ import pytest
 
 from tests.flows.setting import Setting
 from tests.simulation.points import killed_at, moments_of
-from wlctl.errors import AuthFailed, HostKeyChanged, Indeterminate
+from wlctl.errors import AuthFailed, HostKeyChanged, Indeterminate, LedgerBusy
 from wlctl.flows import attesting, ending, listing, node_changes, signers, status
 from wlctl.flows.reconcile import Pass, reconcile
 from wlctl.ledger import chain, instances, troubles
@@ -255,6 +255,21 @@ def test_a_machine_that_refuses_us_is_there_and_nothing_on_it_is_lost(
     assert running.node("elm").liveness is Liveness.SUSPECT
     assert len(copies(running, "web")) == 1
     assert alerts(found) == [(AlertKind.NODE_REFUSES, "elm")]
+
+
+def test_what_fails_on_this_side_is_no_nodes_fault(running: Setting) -> None:
+    def hold_the_ledger(step: str, moment: str) -> None:
+        if (step, moment) == ("status", "before"):
+            raise LedgerBusy("another wlctl has held the ledger")
+
+    running.world.hook = hold_the_ledger
+
+    with pytest.raises(LedgerBusy):
+        go_over(running)
+
+    running.world.hook = lambda _step, _moment: None
+    assert {running.node(name).liveness for name in running.world.nodes} == {Liveness.ALIVE}
+    assert go_over(running).is_quiet
 
 
 def test_a_state_directory_that_was_emptied_is_held_and_said(running: Setting) -> None:

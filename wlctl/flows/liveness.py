@@ -9,9 +9,13 @@ from wlctl.errors import (
     ConnectFailed,
     ConnectionLost,
     ConnectTimeout,
+    FalseWitness,
     ForeignNode,
+    Indeterminate,
+    NodeUnfit,
     SilenceTimeout,
     TwoMachines,
+    Unreachable,
     WlctlError,
 )
 from wlctl.flows.looking import Look
@@ -37,6 +41,9 @@ SILENT = (
 )
 """What may mean that a machine is gone. One that refuses us, or answers as another, is there: what
 runs on it may run on, so nothing of it is ever taken for lost."""
+
+OF_NODE = (Unreachable, Indeterminate, ForeignNode, TwoMachines, NodeUnfit, FalseWitness)
+"""What can be wrong with a node; whatever else fails while one is looked at is wrong here."""
 
 OF_NODES = frozenset(
     {

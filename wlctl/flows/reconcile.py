@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from types import MappingProxyType
 
-from wlctl.errors import LedgerForked, LedgerRolledBack, WlctlError
+from wlctl.errors import WlctlError
 from wlctl.flows import (
     alerting,
     fanout,
@@ -159,8 +159,6 @@ def _look_at_all(rt: Runtime, wanted: Sequence[Node], known: Known, *, dry_run: 
     _ = rt.ledger, rt.home  # opened here once, not by many threads at once
     look_at = partial(_look_at, rt, Watch(rt), known, dry_run=dry_run)
     for position, found in fanout.each(wanted, look_at):
-        if isinstance(found, LedgerRolledBack | LedgerForked):
-            raise found
         name = wanted[position].name
         if isinstance(found, WlctlError):
             failures[name] = found
@@ -198,7 +196,7 @@ def _look_at(
                 asked_at_ms=now_ms,
                 ttl_ms=round(1000 * rt.settings.facts_ttl_s),
             )
-    except WlctlError as failure:
+    except liveness.OF_NODE as failure:  # what fails on this side ends the pass, and is no node's
         return failure
 
 
