@@ -57,6 +57,12 @@ class Generation:
         return self.proof == PROVEN
 
 
+_IS_NEWEST = (instances.c.id == generations.c.instance_id) & (
+    instances.c.generation == generations.c.number
+)
+_IS_CURRENT = instances.c.state.not_in([state.value for state in sorted(CLOSED)])
+
+
 def intend(tx: WriteTx, instance: InstanceId, number: int) -> None:
     """Give a run its number; one without a row here never started."""
     tx.conn.execute(
@@ -107,11 +113,7 @@ def ports(tx: ReadTx) -> dict[InstanceId, tuple[tuple[str, int], ...]]:
     """Return the ports of each instance whose newest run was given any: name and number."""
     query = (
         select(generations.c.instance_id, generations.c.launch)
-        .join(
-            instances,
-            (instances.c.id == generations.c.instance_id)
-            & (instances.c.generation == generations.c.number),
-        )
+        .join(instances, _IS_NEWEST)
         .where(generations.c.launch.is_not(None), generations.c.launch.not_like('%"ports": []%'))
     )
     rows = tx.conn.execute(query).all()
@@ -133,11 +135,7 @@ def containments(tx: ReadTx) -> dict[InstanceId, str]:
     )
     query = (
         select(generations.c.instance_id, said)
-        .join(
-            instances,
-            (instances.c.id == generations.c.instance_id)
-            & (instances.c.generation == generations.c.number),
-        )
+        .join(instances, _IS_NEWEST)
         .where(generations.c.launch.is_not(None))
     )
     return {InstanceId(instance): found for instance, found in tx.conn.execute(query)}
@@ -155,15 +153,7 @@ def restarts_since(tx: ReadTx, since_ms: int) -> dict[InstanceId, int]:
 
 def newest(tx: ReadTx) -> dict[InstanceId, Generation]:
     """Return the newest run of each current instance that has one."""
-    query = (
-        select(generations)
-        .join(
-            instances,
-            (instances.c.id == generations.c.instance_id)
-            & (instances.c.generation == generations.c.number),
-        )
-        .where(instances.c.state.not_in([state.value for state in sorted(CLOSED)]))
-    )
+    query = select(generations).join(instances, _IS_NEWEST).where(_IS_CURRENT)
     return {InstanceId(row.instance_id): _generation(row) for row in tx.conn.execute(query)}
 
 
@@ -178,12 +168,8 @@ def newest_boots(tx: ReadTx) -> dict[InstanceId, str | None]:
     """
     query = (
         select(generations.c.instance_id, generations.c.launch)
-        .join(
-            instances,
-            (instances.c.id == generations.c.instance_id)
-            & (instances.c.generation == generations.c.number),
-        )
-        .where(instances.c.state.not_in([state.value for state in sorted(CLOSED)]))
+        .join(instances, _IS_NEWEST)
+        .where(_IS_CURRENT)
     )
     found = ((id_, _BOOT_ID.search(launch or "")) for id_, launch in tx.conn.execute(query))
     return {InstanceId(id_): told[1] if told else None for id_, told in found}
