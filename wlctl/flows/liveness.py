@@ -133,12 +133,7 @@ def record(
                 )
         if whole:
             passes.began(tx, began_at)
-        names = {node.name for node in asked}
-        dead = frozenset(
-            node.name
-            for node in nodes.ls(tx)
-            if node.name in names and node.liveness is Liveness.DEAD
-        )
+        dead = nodes.names(tx, Liveness.DEAD) & {node.name for node in asked}
     return Standings(dead, judged.isolated, tuple(_alerts(asked, contacts, dead, judged.isolated)))
 
 

@@ -265,7 +265,7 @@ def _with_alerts(
             for id_ in troubles.of_gone(tx):
                 troubles.clear(tx, id_)
     with rt.ledger.read() as tx:
-        whole = names >= {node.name for node in nodes.ls(tx)}
+        whole = names >= nodes.names(tx)
         kept = troubles.ls(tx)
         of_copies = [
             Alert(kept[one.id].kind, one.name, kept[one.id].why)

@@ -360,6 +360,14 @@ def ls(tx: ReadTx) -> list[Node]:
     return [_node_of(row) for row in tx.conn.execute(_QUERY.order_by(nodes_table.c.name))]
 
 
+def names(tx: ReadTx, liveness: Liveness | None = None) -> frozenset[NodeName]:
+    """Name the nodes of the fleet, or those that are as `liveness` says; no facts are read."""
+    query = select(nodes_table.c.name).where(~nodes_table.c.removed)
+    if liveness is not None:
+        query = query.where(nodes_table.c.liveness == liveness.value)
+    return frozenset(NodeName(name) for name in tx.conn.execute(query).scalars())
+
+
 _QUERY = (
     select(nodes_table, facts_table.c.document)
     .select_from(nodes_table.outerjoin(facts_table, facts_table.c.node == nodes_table.c.name))
