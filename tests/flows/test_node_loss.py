@@ -7,10 +7,12 @@ import pytest
 
 from tests.flows.setting import Setting
 from tests.simulation.points import killed_at, moments_of
+from wlctl.cli.looking import trouble_line
 from wlctl.errors import AuthFailed, HostKeyChanged, Indeterminate, LedgerBusy
-from wlctl.flows import attesting, ending, listing, node_changes, signers, status
+from wlctl.flows import attesting, decisions, ending, listing, node_changes, signers, status
 from wlctl.flows.reconcile import Pass, reconcile
 from wlctl.ledger import chain, instances, troubles
+from wlctl.ledger.troubles import Trouble
 from wlctl.ledger.verify import Verified
 from wlctl.lifecycle.table import Act
 from wlctl.model.alert import AlertKind
@@ -133,6 +135,34 @@ def test_what_may_run_twice_and_what_is_wrong_is_listed_with_the_copy(running: S
     assert listed.trouble == told.trouble
     assert listed.trouble is not None
     assert listed.trouble.kind is AlertKind.MOVE_BLOCKED
+    with running.runtime() as rt:
+        assert decisions.trouble_of(rt, "web") == listed.trouble
+        assert decisions.trouble_of(rt, "nothing") is None
+
+
+@pytest.mark.parametrize(
+    ("trouble", "said"),
+    [
+        pytest.param(Trouble(AlertKind.HELD, "x"), "held: x", id="for no time that is known"),
+        pytest.param(
+            Trouble(AlertKind.LEASE_WAITING, "x", until_ms=61_000),
+            "lease-waiting: x; that is over in 1m",
+            id="until a lease is over",
+        ),
+        pytest.param(
+            Trouble(AlertKind.MOVE_FAILED, "x", tries=2, until_ms=21_000),
+            "move-failed: x; it is tried again in 20s",
+            id="until it is tried again",
+        ),
+        pytest.param(
+            Trouble(AlertKind.MOVE_FAILED, "x", tries=2, until_ms=1_000),
+            "move-failed: x",
+            id="it is time",
+        ),
+    ],
+)
+def test_what_is_wrong_is_said_with_how_long_it_is_waited_for(trouble: Trouble, said: str) -> None:
+    assert trouble_line(trouble, 1_000) == said
 
 
 def test_after_the_move_a_pass_does_nothing(running: Setting) -> None:

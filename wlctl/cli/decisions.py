@@ -7,6 +7,7 @@ from typing import Annotated, cast
 import typer
 
 from wlctl.cli import placed, render, times
+from wlctl.cli.looking import trouble_json, trouble_line
 from wlctl.cli.options import Output, session_of
 from wlctl.flows import decisions as flow
 from wlctl.flows.decisions import Explained
@@ -71,7 +72,7 @@ def explain(
     """Say why a decision came out as it did: of a name, the newest decision about it.
 
     The text is made of what was stored when it was decided, as the dry run's was; the fleet may
-    look otherwise by now.
+    look otherwise by now. What is wrong with a copy of that name, and for how long, is said below.
     """
     session = session_of(ctx)
     found = flow.explain(session.runtime, decision, last=last, everything=everything)
@@ -83,13 +84,17 @@ def explain(
     for one in found:
         lines += list(placed.explained(one.document, why=why or (), everything=full))
         lines.append(f"decision {one.stored.id}")
+    trouble = flow.trouble_of(session.runtime, decision) if decision else None
+    if trouble is not None:
+        lines.append(f"{decision} now: {trouble_line(trouble, session.runtime.now_ms())}")
     told: list[Json] = [_json(one) for one in found]
     if session.output is Output.JSONL:
         for value in told:
             assert isinstance(value, Mapping)
             render.document(session, "wlctl.explain/1", value, ())
         return
-    render.document(session, "wlctl.explain/1", {"decisions": told}, lines, name=found[0].stored.id)
+    document: dict[str, Json] = {"decisions": told, "trouble": trouble_json(trouble)}
+    render.document(session, "wlctl.explain/1", document, lines, name=found[0].stored.id)
 
 
 def _json(one: Explained) -> dict[str, Json]:

@@ -102,6 +102,15 @@ def trouble_json(trouble: Trouble | None) -> dict[str, Json] | None:
     return {"kind": trouble.kind.value, "why": trouble.why, "until": until}
 
 
+def trouble_line(trouble: Trouble, now_ms: int) -> str:
+    """Say what is wrong with a copy for people, and for how long where that is known."""
+    said = f"{trouble.kind.value}: {trouble.why}"
+    if trouble.until_ms <= now_ms:
+        return said
+    what = "it is tried again" if trouble.tries else "that is over"
+    return f"{said}; {what} in {times.ago(now_ms, trouble.until_ms)}"
+
+
 def _confined(one: Listed) -> str:
     if one.confined is None:
         return "-"

@@ -6,14 +6,13 @@ from typing import Annotated, Any
 import typer
 
 from wlctl.cli import render, targets, times
-from wlctl.cli.looking import trouble_json
+from wlctl.cli.looking import trouble_json, trouble_line
 from wlctl.cli.options import Output, session_of
 from wlctl.cli.targets import Everything, Labels, Names, OnNode, Workload
 from wlctl.errors import ExitCode
 from wlctl.flows import status as flow
 from wlctl.flows.status import Status
 from wlctl.ledger.instances import Step
-from wlctl.ledger.troubles import Trouble
 from wlctl.lifecycle.seen import current_of, status_text
 from wlctl.model.actions import GenerationStatus
 from wlctl.model.event import Json, rfc3339
@@ -132,7 +131,7 @@ def _lines(one: Status, now_ms: int) -> Iterator[str]:
     for text in one.differences:
         yield f"  ! {text}"
     if one.trouble is not None:
-        yield f"  ! {one.trouble.kind.value}: {one.trouble.why}{_until(one.trouble, now_ms)}"
+        yield f"  ! {trouble_line(one.trouble, now_ms)}"
     if one.failure is not None:
         yield f"  ! {instance.node} cannot be asked: {one.failure.message} ({one.failure.code})"
     seen = "now" if one.seen is not None else f"{times.ago(one.at_ms, now_ms)} ago"
@@ -141,14 +140,6 @@ def _lines(one: Status, now_ms: int) -> Iterator[str]:
     yield _line("workload", f"{instance.workload} {instance.version} ({instance.kind.value})")
     yield _line("instance", instance.id)
     yield from _run_lines(one)
-
-
-def _until(trouble: Trouble, now_ms: int) -> str:
-    """Say how long it is waited for; nothing where that is not known, or over."""
-    if trouble.until_ms <= now_ms:
-        return ""
-    what = "it is tried again" if trouble.tries else "that is over"
-    return f"; {what} in {times.ago(now_ms, trouble.until_ms)}"
 
 
 def _run_lines(one: Status) -> Iterator[str]:

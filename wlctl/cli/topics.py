@@ -32,7 +32,19 @@ Restart=on-failure
 [Install]
 WantedBy=multi-user.target
 
-SIGTERM ends that one after the pass under way."""
+SIGTERM ends that one after the pass under way. Or a timer starts one pass a minute:
+
+[Service]
+Type=oneshot
+User=ops
+Environment=WLCTL_DB=/home/ops/.local/share/wlctl/ledger.db
+ExecStart=/usr/local/bin/wlctl reconcile --quiet
+
+[Timer]
+OnCalendar=minutely
+AccuracySec=1s
+[Install]
+WantedBy=timers.target"""
 
 
 RECOVER = """\

@@ -7,9 +7,10 @@ from typing import cast
 
 from wlctl.errors import UnknownName, UsageError
 from wlctl.flows.runtime import Runtime
-from wlctl.ledger import decisions
+from wlctl.ledger import decisions, instances, troubles
 from wlctl.ledger.decisions import Stored
 from wlctl.ledger.store import ReadTx
+from wlctl.ledger.troubles import Trouble
 from wlctl.placement.shapes import Document
 
 
@@ -57,6 +58,13 @@ def explain(
             hint="the chain keeps their hash; `wlctl decisions` lists what was decided",
         )
     return [_read(one) for one in (kept if everything else kept[:1])]
+
+
+def trouble_of(rt: Runtime, name: str) -> Trouble | None:
+    """Say what is wrong with the copy of that name now, as the last pass found it."""
+    with rt.ledger.read() as tx:
+        holder = instances.holder_of(tx, name)
+        return None if holder is None else troubles.find(tx, holder.id)
 
 
 def _meant(tx: ReadTx, word: str, *, last: bool) -> Sequence[Stored]:
