@@ -240,6 +240,7 @@ def _send(rt: Runtime, intent: Intent, go_on: Callable[[], bool]) -> Placed | La
         if isinstance(offered, Refused):
             return offered
         check_identity(intent.node, offered.node_id)
+        _check_ours(rt, intent, go_on)
         witnesses.check_and_leave(rt, session, intent.node, offered.checkpoint)
         for sha256 in offered.missing:
             _check_ours(rt, intent, go_on)

@@ -287,6 +287,7 @@ def _ask(rt: Runtime, wish: _Wish) -> Stopped | Unloaded | Refused:
         if not isinstance(answer, Refused):
             check_identity(wish.node, answer.node_id)
             if wish.how.wait:
+                check_ours(rt, wish.operation)
                 Watch(rt).leave(session, wish.node)
     return answer
 

@@ -258,6 +258,7 @@ def _send(rt: Runtime, wish: Wish, session: "NodeSession") -> Launched | Refused
     if isinstance(offered, Refused):
         return offered
     check_identity(wish.node, offered.node_id)
+    check_ours(rt, wish.operation)
     witnesses.check_and_leave(rt, session, wish.node, offered.checkpoint)
     store = Store(rt.home.store)
     for sha256 in offered.missing:
