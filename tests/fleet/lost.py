@@ -6,6 +6,7 @@ from itertools import pairwise
 from tests.fleet.field import Fleet
 from tests.fleet.proxy import Cut, Way
 from wlctl.flows.ending import End
+from wlctl.host import script
 
 ANSWER_BYTES = 300
 """So many bytes before its end, a place's connection has brought a part of the answer."""
@@ -15,6 +16,9 @@ REQUEST_BYTES = 120
 
 SHORT_BYTES = 50
 """So much is missing of a request that did not arrive whole."""
+
+TEXT_BYTES = 6000
+"""A piece that is longer than this is of an action's text, and of nothing that is asked."""
 
 Act = Callable[[Fleet], object]
 
@@ -27,6 +31,24 @@ def recorded(fleet: Fleet, act: Act, cuts: Mapping[int, Cut] | None = None) -> d
     fleet.proxy.wait()
     last = max(number for number, _ in fleet.proxy.messages)
     return {way: list(fleet.proxy.messages[last, way]) for way in Way}
+
+
+def first_action(fleet: Fleet, act: Act, name: str) -> dict[Way, list[int]]:
+    """Say the same of the first action alone, up to where the text of the next one begins.
+
+    Args:
+        name: Of that action.
+    """
+    recorded(fleet, act)
+    order = fleet.proxy.order[max(fleet.proxy.order)]
+    found: dict[Way, list[int]] = {way: [] for way in Way}
+    for way, end in order:
+        sent = found[Way.REQUEST][-1] if found[Way.REQUEST] else 0
+        is_text = way is Way.REQUEST and end - sent > TEXT_BYTES
+        if is_text and sent > len(script.text(name)):
+            return found
+        found[way].append(end)
+    raise AssertionError(f"nothing came after the {name}")
 
 
 def after_the_request(fleet: Fleet) -> Cut:

@@ -45,6 +45,7 @@ class Proxy:
     Attributes:
         messages: Of each connection since the last plan, from 1, and each way: at which byte each
             piece that came at once ended.
+        order: Of each connection the same pieces both ways, as they came.
         cuts_made: How many were.
     """
 
@@ -53,6 +54,7 @@ class Proxy:
     _to: tuple[str, int]
     _plan: Mapping[int, Cut] = field(default_factory=dict)
     messages: dict[tuple[int, Way], list[int]] = field(default_factory=dict)
+    order: dict[int, list[tuple[Way, int]]] = field(default_factory=dict)
     cuts_made: int = 0
     _closed: bool = False
     _count: int = 0
@@ -67,6 +69,7 @@ class Proxy:
             self._count = self.cuts_made = 0
             self._closed = False
             self.messages = {}
+            self.order = {}
 
     def shut(self) -> None:
         """Let nothing through from now on; what is open is cut."""
@@ -120,6 +123,7 @@ class Proxy:
         left = cut.after_bytes if cut is not None and cut.way is way else None
         with self._guard:
             ends = self.messages.setdefault((number, way), [])
+            order = self.order.setdefault(number, [])
         passed = 0
         with contextlib.suppress(OSError):
             while left is None or left > 0:
@@ -127,8 +131,9 @@ class Proxy:
                 if not piece:
                     break
                 piece = piece if left is None else piece[:left]
-                sink.sendall(piece)
                 passed += len(piece)
+                order.append((way, passed))  # before it goes on: what answers it comes later
+                sink.sendall(piece)
                 ends.append(passed)
                 left = None if left is None else left - len(piece)
         if left == 0:

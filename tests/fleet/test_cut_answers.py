@@ -14,6 +14,7 @@ from tests.fleet.lost import (
     after_the_request,
     before_the_request,
     end_all,
+    first_action,
     recorded,
     request_end,
     with_the_request,
@@ -162,7 +163,7 @@ def test_a_copy_nobody_ever_heard_of_whose_ending_is_lost_too_is_brought_to_an_e
 ) -> None:
     lost = after_the_request(fleet)
     fleet.place()
-    ends = recorded(fleet, ENDINGS[verb])[way]
+    ends = first_action(fleet, ENDINGS[verb], "stop")[way]
     end = ends[-1] - ANSWER_BYTES if way is Way.ANSWER else request_end(ends) - SHORT_BYTES
     end_all(fleet, "uncut")
     fleet.ready()

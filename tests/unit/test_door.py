@@ -72,7 +72,7 @@ def test_no_action_is_longer_than_a_doorkeeper_reads() -> None:
 
 
 LOOKS_FOR_A_DOORKEEPER = (
-    'if [ -e "/etc/wlctl/$installation/doorkeeper" ]; then WLCTL_DOOR=/etc/wlctl/$installation; fi\n'
+    'if [ -e "/etc/wlctl/$installation/doorkeeper" ]; then WLCTL_DOOR=/etc/wlctl/$installation; fi'
 )
 """What a supervisor asks before it begins a run again: no doorkeeper has started it."""
 
