@@ -183,7 +183,7 @@ def test_nvidia_smi_cannot_hold_up_a_probe(
 HOSTILE = {
     "node": "exec sleep 1000",
     "java": "yes 'openjdk version \"17.0.1\"'",
-    "ruby": "(trap '' TERM HUP; exec sleep 30) & echo 'ruby 3.1.2p20'",
+    "ruby": "(trap '' TERM HUP; exec sleep 29.817) & echo 'ruby 3.1.2p20'",
     "perl": "echo; echo; echo 'This is perl 5, version 36, subversion 0 (v5.36.0) built for x'",
     "php": "printf '1.%04000d' 1",
     "go": "printf '\\033[31mgo\\0 \\377 x'",
@@ -208,7 +208,7 @@ def test_no_runtime_can_hold_up_a_probe_or_say_what_is_no_version(
     assert versions["dotnet"] == "8.0.1"
     none = {name for name, version in versions.items() if version.startswith("path=")}
     assert none >= {"node", "php", "go", "deno"}
-    for orphan in _children_of("sleep 30"):
+    for orphan in _children_of("sleep 29.817"):
         os.kill(orphan, 9)
 
 
