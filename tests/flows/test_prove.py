@@ -129,6 +129,6 @@ def test_the_lines_say_what_was_read(setting: Setting, elm: FakeNode) -> None:
 
     assert run.startswith("  g1 proven, ")
     assert read == (
-        "     confined yes (isolated), closed yes, leader gone, init gone, cgroups removed and removed,"
-        " uid 61200: 0 left, stopped, status 143 (signal 15)"
+        "     confined yes (isolated), closed yes, leader gone, init gone, cgroups removed and"
+        " removed, uid 61200: 0 left, stopped, status 143 (signal 15)"
     )
