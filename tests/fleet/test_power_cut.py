@@ -39,6 +39,8 @@ def machine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Machine]:
         home.mkdir(mode=0o700)
         with fleet_in(directory, home) as fleet:
             dying = Dying(directory, variables(fleet))
+            fleet.place()  # from then on its files are on the node, whichever test comes first
+            unload(fleet)
             try:
                 os.sync()
                 yield Machine(its_disk, fleet, dying)

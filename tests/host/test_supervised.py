@@ -14,6 +14,7 @@ import pytest
 from tests.host.bench import INSTALLATION, Bench, running, script, wait_until
 from tests.host.test_health import checked, kill_supervisors, supervise, supervisors
 from tests.host.test_secrets import secrets_there
+from tests.host.test_upkeep import forget
 from wlctl.host import script as texts
 from wlctl.lifecycle.proof import judge
 from wlctl.model.actions import (
@@ -229,6 +230,7 @@ def test_what_is_revoked_meanwhile_is_not_begun_again(bench: Bench) -> None:
 
     wait_until(lambda: running(bench.node) == [], "all of it to end")
     assert seen(bench, request).current == 1
+    forget(bench)
 
 
 def uptime_ms(bench: Bench) -> int:
