@@ -9,13 +9,25 @@ from tests.flows.setting import Setting
 from tests.simulation.points import killed_at, moments_of
 from wlctl.cli.looking import trouble_line
 from wlctl.errors import AuthFailed, HostKeyChanged, Indeterminate, LedgerBusy
-from wlctl.flows import attesting, decisions, ending, listing, node_changes, signers, status
+from wlctl.flows import (
+    attesting,
+    decisions,
+    ending,
+    listing,
+    node_changes,
+    packages,
+    signers,
+    status,
+)
+from wlctl.flows.node_changes import Words
 from wlctl.flows.reconcile import Pass, reconcile
+from wlctl.flows.signing import KeyChoice
 from wlctl.ledger import chain, instances, troubles
 from wlctl.ledger.troubles import Trouble
 from wlctl.ledger.verify import Verified
 from wlctl.lifecycle.table import Act
 from wlctl.model.alert import AlertKind
+from wlctl.model.facts import Capability, Provenance
 from wlctl.model.ids import NodeName
 from wlctl.model.instance import Instance, State
 from wlctl.model.node import Liveness
@@ -361,6 +373,49 @@ def test_what_may_not_be_moved_is_held_and_said_once(
     setting.world.heal()
     passes(setting, 2)
     assert setting.instance("web").state is State.RUNNING
+
+
+PACKAGES = [
+    pytest.param('kind = "service"', 'kind = "job"', "a job that may have run", id="a job"),
+    pytest.param("[resources]", "[data]\nkeep = true\n[resources]", "its data is", id="kept data"),
+    pytest.param(
+        "[resources]",
+        '[requires]\ncommon = [{ id = "sensor.cam.front" }]\n[resources]',
+        "attached to its node",
+        id="attached hardware",
+    ),
+    pytest.param(
+        "[resources]",
+        "[lifecycle]\nmigratable = false\n[resources]",
+        "migratable is false",
+        id="what its package says",
+    ),
+]
+
+
+@pytest.mark.parametrize(("line", "instead", "why"), PACKAGES)
+def test_what_a_package_ties_to_its_node_is_held_there(
+    setting: Setting, line: str, instead: str, why: str
+) -> None:
+    described = setting.package / "workload.toml"
+    described.write_text(described.read_text().replace(line, instead, 1))
+    with setting.runtime() as rt:
+        packages.build(setting.package)
+        packages.sign(rt, setting.package, KeyChoice(setting.key))
+    for name in ("elm", "oak", "yew"):
+        setting.add_node(name)
+        with setting.runtime() as rt:
+            words = Words(claims=(Capability("sensor.cam.front", {}, Provenance.CLAIMED),))
+            node_changes.say(rt, name, words)
+    setting.place(prefer=(NodeName("elm"),))
+    go_over(setting)
+    setting.world.nodes["elm"].up = False
+
+    found = until_dead(setting, "elm")
+
+    assert [where for where, _ in setting.alive()] == ["elm"]
+    assert setting.instance("web").state is State.LOST
+    assert any(why in one.trouble for each in found for one in each.done)
 
 
 def test_a_copy_is_moved_so_often_as_its_order_allows(setting: Setting) -> None:
