@@ -8,9 +8,10 @@ import pytest
 from tests.flows.setting import Setting
 from tests.simulation.points import killed_at, moments_of
 from wlctl.errors import IllegalStep, UnknownName, UsageError
-from wlctl.flows import moving
+from wlctl.flows import moving, packages
 from wlctl.flows.moving import Moved, Step, Way
 from wlctl.flows.reconcile import reconcile
+from wlctl.flows.signing import KeyChoice
 from wlctl.ledger import instances
 from wlctl.ledger.verify import Verified
 from wlctl.model.actions import RefusalCode, Refused
@@ -216,6 +217,22 @@ def test_a_copy_that_was_ordered_for_its_node_is_moved_only_by_name(setting: Set
     with pytest.raises(UsageError, match="ordered for elm alone"):
         move(setting)
     assert move(setting, Way(to=OAK)).step is Step.MOVED
+
+
+def test_a_copy_whose_data_is_kept_on_its_node_is_not_moved(setting: Setting) -> None:
+    described = setting.package / "workload.toml"
+    text = described.read_text().replace("[resources]", "[data]\nkeep = true\n[resources]")
+    described.write_text(text)
+    with setting.runtime() as rt:
+        packages.build(setting.package)
+        packages.sign(rt, setting.package, KeyChoice(setting.key))
+    for name in ("elm", "oak"):
+        setting.add_node(name)
+    setting.place(prefer=(NodeName("elm"),))
+
+    with pytest.raises(UsageError, match="would stay behind"):
+        move(setting, Way(to=OAK))
+    assert [name for name, _ in setting.alive()] == ["elm"]
 
 
 @pytest.mark.parametrize("verb", ["stop", "unload"])

@@ -599,3 +599,35 @@ def test_a_lost_answer_of_the_new_copy_is_settled_before_anything_else(running: 
     old, new = copies(running, "web")
     assert (old.state, new.state) == (State.RESCHEDULED, State.RUNNING)
     assert not new.unsettled
+
+
+def test_what_its_node_forgot_is_placed_anew_once_a_newer_boot_proves_it_gone(
+    running: Setting,
+) -> None:
+    node = running.world.nodes["elm"]
+    let_pass(running, 60)
+    node.reboot()
+    node.staged.clear()
+
+    passes(running, 2)
+
+    (now,) = (one for one in copies(running, "web") if one.state is State.RUNNING)
+    assert now.node != "elm"
+    assert [hold.node for hold in running.holds()] == [now.node], "nothing of it is there"
+
+
+def test_a_pass_over_one_node_alone_never_declares_it_dead(running: Setting) -> None:
+    running.world.nodes["elm"].up = False
+    for _ in range(2):
+        let_pass(running, 40)
+        go_over(running)
+    before = running.node("elm").silent_ms
+
+    for _ in range(6):
+        let_pass(running, 40)
+        with running.runtime() as rt:
+            reconcile(rt, ["elm"])
+
+    assert running.node("elm").silent_ms == before
+    assert running.node("elm").liveness is Liveness.SUSPECT
+    assert len(copies(running, "web")) == 1

@@ -169,6 +169,18 @@ def test_what_was_unloaded_on_the_node_by_hand_is_not_undone(running: Setting) -
     assert go_over(running).is_quiet
 
 
+def test_what_is_told_to_be_unloaded_and_lives_is_held(running: Setting) -> None:
+    node, iid = running.world.nodes["elm"], running.instance("web").id
+    node.staged.discard(iid)
+    node.departed[iid] = 1
+
+    (one,) = go_over(running).done
+
+    assert (one.act, one.came, one.is_unproven) == (Act.DEPART, "held", True)
+    assert len(running.holds()) == 1
+    assert running.instance("web").state is not State.UNLOADED
+
+
 def test_what_a_node_has_lost_is_held_and_said(running: Setting) -> None:
     running.world.nodes["elm"].staged.clear()
 
