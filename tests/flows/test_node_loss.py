@@ -26,6 +26,7 @@ from wlctl.ledger import chain, instances, troubles
 from wlctl.ledger.troubles import Trouble
 from wlctl.ledger.verify import Verified
 from wlctl.lifecycle.table import Act
+from wlctl.model.actions import RefusalCode, Refused
 from wlctl.model.alert import AlertKind
 from wlctl.model.facts import Capability, Provenance
 from wlctl.model.ids import NodeName
@@ -631,3 +632,20 @@ def test_a_pass_over_one_node_alone_never_declares_it_dead(running: Setting) -> 
     assert running.node("elm").silent_ms == before
     assert running.node("elm").liveness is Liveness.SUSPECT
     assert len(copies(running, "web")) == 1
+
+
+def test_a_pass_over_one_node_alone_places_nothing_anew(running: Setting) -> None:
+    running.world.nodes["elm"].up = False
+    for name in ("oak", "yew"):
+        running.world.nodes[name].refusal = Refused(RefusalCode.RUNTIME, "no curl")
+    until_dead(running, "elm")
+    for name in ("oak", "yew"):
+        running.world.nodes[name].refusal = None
+    let_pass(running, 400)
+
+    with running.runtime() as rt:
+        reconcile(rt, ["elm"])
+    assert [one.state for one in copies(running, "web")] == [State.LOST]
+
+    passes(running, 1)
+    assert copies(running, "web")[-1].state is State.RUNNING
