@@ -257,6 +257,14 @@ def test_a_job_by_the_clock_waits_for_its_time_of_day(setting: Setting) -> None:
     assert came(run(setting)) == ["done"]
 
 
+def forget_timezones(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Take away the system's timezones and the package's, also where one was read before."""
+    zoneinfo.reset_tzpath(to=())
+    zoneinfo.ZoneInfo.clear_cache()
+    for name in {"tzdata", *(name for name in sys.modules if name.startswith("tzdata."))}:
+        monkeypatch.setitem(sys.modules, name, None)
+
+
 def test_a_job_in_a_timezone_that_is_not_known_here_is_said_and_stops_no_pass(
     setting: Setting, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -265,9 +273,7 @@ def test_a_job_in_a_timezone_that_is_not_known_here_is_said_and_stops_no_pass(
     setting.place()
     end(setting)
     pass_ms(setting, 48 * HOUR_MS)
-    zoneinfo.reset_tzpath(to=())
-    zoneinfo.ZoneInfo.clear_cache()
-    monkeypatch.setitem(sys.modules, "tzdata", None)
+    forget_timezones(monkeypatch)
     try:
         found = run(setting)
     finally:
