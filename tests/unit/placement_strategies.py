@@ -94,6 +94,7 @@ _REQUIREMENTS = [
     )
 ]
 requirements = st.sampled_from(_REQUIREMENTS)
+_FEW = st.sampled_from([*((),) * 12, *((Requirement(*named),) for named in _NAMED)])
 
 _HOLDS = [
     Hold(
@@ -221,7 +222,7 @@ def requests(draw: Any, fleet: list[NodeView], most: int = 2) -> PlaceRequest:
         count=draw(st.sampled_from([1, 1, 2, 3])),
         where=tuple(draw(st.lists(requirements, max_size=1))),
         allow_emulated=draw(st.booleans()),
-        pin=draw(st.sampled_from([None, None, *(node.name for node in fleet)])),
+        pin=draw(st.sampled_from([*(None,) * 6, *(node.name for node in fleet)])),
         prefer=draw(names),
         avoid=draw(names),
         current_node=draw(st.sampled_from([None, *NAMES])),
@@ -230,7 +231,38 @@ def requests(draw: Any, fleet: list[NodeView], most: int = 2) -> PlaceRequest:
 
 
 @st.composite
+def roomy(draw: Any, most: int = 4) -> tuple[PlaceRequest, list[NodeView], ClusterState]:
+    """One where most nodes would do, so that copies are placed and get in each other's way."""
+    names = draw(st.lists(st.sampled_from(NAMES), unique=True, min_size=1, max_size=most))
+    fleet = [
+        replace(
+            _FINE,
+            name=name,
+            tier=draw(st.sampled_from([Tier.PAIRED, Tier.TRUSTED])),
+            load=draw(st.sampled_from([None, 0.0, 0.5])),
+            capabilities=(*draw(views(name)).capabilities, _SYSTEM, _VRAM, _VRAM),
+            disk=Reading(8, 7, 1),
+            cpu_cores=draw(st.integers(1, 4)),
+        )
+        for name in names
+    ]
+    request = draw(requests(fleet))
+    spec = request.workload
+    spec = replace(
+        spec,
+        common=draw(_FEW),
+        variants=tuple(replace(one, requirements=draw(_FEW)) for one in spec.variants),
+        policy=replace(spec.policy, min_provenance=Provenance.CLAIMED),
+    )
+    request = replace(request, workload=spec, where=(), count=draw(st.integers(1, 5)))
+    return request, fleet, ClusterState(holds=draw(clusters()).holds)
+
+
+@st.composite
 def situations(draw: Any, most: int = 4) -> tuple[PlaceRequest, list[NodeView], ClusterState]:
-    """A request, a fleet and what it holds."""
+    """A request, a fleet and what it holds; in half of them there is room."""
+    if draw(st.booleans()):
+        found: tuple[PlaceRequest, list[NodeView], ClusterState] = draw(roomy(most))
+        return found
     fleet = draw(fleets(most))
     return draw(requests(fleet)), fleet, draw(clusters())
