@@ -464,5 +464,6 @@ def _passes() -> None:
         sa.Column("full_at_ms", sa.BigInteger, nullable=False),
         sa.Column("tried_at_ms", sa.BigInteger),
         sa.Column("outcome", sa.Text, nullable=False),
+        sa.Column("named", sa.Text, nullable=False),
         sa.PrimaryKeyConstraint("name", name="pk_alert_channels"),
     )

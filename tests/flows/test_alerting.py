@@ -59,6 +59,55 @@ def channels(rt: TestRuntime) -> dict[str, Channel]:
         return alerts.channels(tx)
 
 
+class Receiver(ThreadingHTTPServer):
+    """A web hook on loopback.
+
+    Attributes:
+        got: Path and body of each request.
+        status: What it answers.
+        stops: It answers nothing until this is set.
+    """
+
+    def __init__(self) -> None:
+        super().__init__(("127.0.0.1", 0), Hook)
+        self.got: list[tuple[str, dict[str, Any]]] = []
+        self.status = 200
+        self.stops: threading.Event | None = None
+
+
+class Hook(BaseHTTPRequestHandler):
+    server: Receiver
+
+    def do_POST(self) -> None:
+        body = self.rfile.read(int(self.headers["Content-Length"]))
+        self.server.got.append((self.path, json.loads(body)))
+        if self.server.stops is not None:
+            self.server.stops.wait(60)
+        self.send_response(self.server.status)
+        self.end_headers()
+
+    def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - its name
+        return
+
+
+@pytest.fixture
+def receiver() -> Iterator[Receiver]:
+    with Receiver() as server:
+        thread = threading.Thread(target=server.serve_forever, args=(0.05,))
+        thread.start()
+        yield server
+        server.shutdown()
+        thread.join()
+
+
+def by_url(tmp_path: Path, url: str) -> Alerting:
+    """Say where a URL is: in a file that nobody else can read."""
+    path = tmp_path / "url"
+    path.write_text(f"{url}\n")
+    path.chmod(0o600)
+    return Alerting(urls=MappingProxyType({"chat": SecretSource("here", file=str(path))}))
+
+
 def test_a_command_is_told_of_each_alert_once(setting: Setting, tmp_path: Path) -> None:
     with telling(setting, script(tmp_path, KEEP)) as rt:
         alerting.settle(rt, [DEAD])
@@ -82,6 +131,55 @@ def test_a_command_is_told_of_each_alert_once(setting: Setting, tmp_path: Path) 
         }
     ]
     assert [one["id"] for one in second["alerts"]] == [2]
+
+
+def test_whoever_was_told_of_an_alert_is_told_once_when_it_is_over(
+    setting: Setting, tmp_path: Path, receiver: Receiver
+) -> None:
+    url = f"json://127.0.0.1:{receiver.server_port}/"
+    both = replace(by_url(tmp_path, url), command=script(tmp_path, KEEP).command)
+    with telling(setting, both) as rt:
+        alerting.settle(rt, [DEAD, HELD])
+        alerting.settle(rt, [HELD])
+        alerting.settle(rt, [HELD])
+        alerting.settle(rt, [])
+
+    _, first, second = messages(tmp_path)
+    assert [(one["id"], one["reason"]) for one in first["closed"]] == [(2, DEAD.reason)]
+    assert first["closed"][0]["raised_at"] < first["closed"][0]["closed_at"]
+    assert (first["alerts"], first["held_back"]) == ([], 0)
+    assert [one["id"] for one in second["closed"]] == [1]
+    assert [body["title"] for _, body in receiver.got[1:]] == [
+        "wlctl: over: node-dead elm: no answer\ufffd[2J\ufffdfor long",
+        "wlctl: over: held web: it failed 3 times",
+    ]
+
+
+def test_what_could_not_be_told_to_be_over_is_told_by_a_later_pass(
+    setting: Setting, tmp_path: Path
+) -> None:
+    with telling(setting, script(tmp_path, KEEP)) as rt:
+        alerting.settle(rt, [DEAD])
+    with telling(setting, script(tmp_path, "exit 1")) as rt:
+        alerting.settle(rt, [])
+    with telling(setting, script(tmp_path, KEEP)) as rt:
+        alerting.settle(rt, [HELD])
+        alerting.settle(rt, [HELD])
+
+    _, both = messages(tmp_path)
+    assert [one["id"] for one in both["closed"]] == [1]
+    assert [one["id"] for one in both["alerts"]] == [2]
+
+
+def test_nobody_is_told_that_something_is_over_who_does_not_want_to_know(
+    setting: Setting, tmp_path: Path
+) -> None:
+    with telling(setting, replace(script(tmp_path, KEEP), closed=False)) as rt:
+        alerting.settle(rt, [DEAD])
+        alerting.settle(rt, [])
+        alerting.settle(rt, [HELD])
+
+    assert [(len(one["alerts"]), one["closed"]) for one in messages(tmp_path)] == [(1, []), (1, [])]
 
 
 def test_where_nothing_is_new_nothing_is_written(setting: Setting, tmp_path: Path) -> None:
@@ -201,55 +299,6 @@ def test_several_are_acknowledged_together_or_none(setting: Setting) -> None:
         assert [one.id for one in alerting.ack(rt, None)] == [1, 2]
 
 
-class Receiver(ThreadingHTTPServer):
-    """A web hook on loopback.
-
-    Attributes:
-        got: Path and body of each request.
-        status: What it answers.
-        stops: It answers nothing until this is set.
-    """
-
-    def __init__(self) -> None:
-        super().__init__(("127.0.0.1", 0), Hook)
-        self.got: list[tuple[str, dict[str, Any]]] = []
-        self.status = 200
-        self.stops: threading.Event | None = None
-
-
-class Hook(BaseHTTPRequestHandler):
-    server: Receiver
-
-    def do_POST(self) -> None:
-        body = self.rfile.read(int(self.headers["Content-Length"]))
-        self.server.got.append((self.path, json.loads(body)))
-        if self.server.stops is not None:
-            self.server.stops.wait(60)
-        self.send_response(self.server.status)
-        self.end_headers()
-
-    def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - its name
-        return
-
-
-@pytest.fixture
-def receiver() -> Iterator[Receiver]:
-    with Receiver() as server:
-        thread = threading.Thread(target=server.serve_forever, args=(0.05,))
-        thread.start()
-        yield server
-        server.shutdown()
-        thread.join()
-
-
-def by_url(tmp_path: Path, url: str) -> Alerting:
-    """Say where a URL is: in a file that nobody else can read."""
-    path = tmp_path / "url"
-    path.write_text(f"{url}\n")
-    path.chmod(0o600)
-    return Alerting(urls=MappingProxyType({"chat": SecretSource("here", file=str(path))}))
-
-
 def test_a_url_of_the_notification_library_is_told_too_and_its_token_is_kept_nowhere(
     setting: Setting,
     tmp_path: Path,
@@ -268,12 +317,12 @@ def test_a_url_of_the_notification_library_is_told_too_and_its_token_is_kept_now
         assert channels(rt)["urls.chat"].outcome == "its service did not take it"
         assert [one.name for one in alerting.failing(rt)] == ["urls.chat"]
 
-    (path, first), (_, second), _ = receiver.got
+    (path, first), (_, second), *_ = receiver.got
     assert path == f"/{TOKEN}"
     assert first["title"] == "wlctl: node-dead elm: no answer\ufffd[2J\ufffdfor long"
     assert second["title"].startswith(f"wlctl: {LISTED_MAX + 1} alerts, the first: held web: ")
     assert "1 more were held back: `wlctl alerts ls --all` lists them" in second["message"]
-    assert [message["held_back"] for message in messages(tmp_path)] == [0, 1, 0]
+    assert [message["held_back"] for message in messages(tmp_path)] == [0, 1, 0, 0]
     assert capfd.readouterr() == ("", "")
     kept = [file.read_bytes() for file in setting.home.rglob("*") if file.is_file()]
     assert not [content for content in kept if TOKEN.encode() in content]

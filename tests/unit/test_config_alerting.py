@@ -42,6 +42,22 @@ def test_ones_own_file_says_more_than_the_systems(tmp_path: Path) -> None:
     }
 
 
+@pytest.mark.parametrize(
+    ("user", "system", "tells"),
+    [
+        pytest.param("", "", True, id="when nobody says otherwise"),
+        pytest.param("", "false", False, id="the system's file says no"),
+        pytest.param("true", "false", True, id="one's own file says more"),
+        pytest.param("false", "true", False, id="one's own file says no"),
+    ],
+)
+def test_what_is_over_is_told_unless_somebody_says_otherwise(
+    tmp_path: Path, user: str, system: str, tells: bool
+) -> None:
+    said = [f"[alerts]\nclosed = {word}\n" if word else "" for word in (user, system)]
+    assert loaded(tmp_path, *said).tells_closed is tells
+
+
 def test_a_project_file_may_not_name_a_program_to_run(tmp_path: Path) -> None:
     with pytest.raises(InvalidFile, match="alerts"):
         loaded(tmp_path, "", project='[alerts]\ncommand = ["evil"]\n')
@@ -54,6 +70,7 @@ def test_a_project_file_may_not_name_a_program_to_run(tmp_path: Path) -> None:
         pytest.param('[alerts]\ncommand = "s3ntinel"', "a list of words", id="a shell line"),
         pytest.param('[alerts]\ncommand = ["s3ntinel", 1]', "a list of words", id="a number"),
         pytest.param('[alerts]\ncommand = ["s3ntinel\\u0000"]', "a list of words", id="a NUL"),
+        pytest.param('[alerts]\nclosed = "s3ntinel"', "closed is yes or no", id="a word"),
         pytest.param('[alerts]\nurls = "s3ntinel"', "alerts.urls is a table", id="one URL"),
         pytest.param(
             '[alerts.urls]\nchat = "s3ntinel"', "alerts.urls.chat does not say", id="a URL itself"

@@ -1,5 +1,7 @@
 """A channel is told of each alert once, not too often, and never of less than there was."""
 
+from dataclasses import replace
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -119,6 +121,57 @@ def test_what_could_not_be_told_is_told_by_a_later_message_and_has_cost_one() ->
     assert after.full_at_ms == NOW_MS + PERIOD_MS
     assert again is not None
     assert [one.id for one in again.alerts] == [1, 2]
+
+
+@pytest.mark.parametrize(
+    ("over", "told", "named"),
+    [
+        pytest.param([kept(1, closed_at_ms=NOW_MS)], [1], (2,), id="what was named and is over"),
+        pytest.param([], None, (1, 2), id="nothing that was named is over"),
+        pytest.param(None, None, (1, 2), id="nobody wants to know"),
+    ],
+)
+def test_what_was_named_is_told_once_to_be_over(
+    over: list[KeptAlert] | None, told: list[int] | None, named: tuple[int, ...]
+) -> None:
+    first = next_message(HOOK, [kept(1), kept(2)], NOW_MS, over=[])
+    assert first is not None
+    assert first.channel.named == (1, 2)
+
+    message = next_message(first.channel, [kept(2)], NOW_MS, over=over)
+
+    assert (None if message is None else [one.id for one in message.over]) == told
+    assert (first if message is None else message).channel.named == named
+
+
+@pytest.mark.parametrize(
+    ("count", "over_is_told", "new_is_told"),
+    [
+        pytest.param(BURST - 2, True, True, id="two messages are left"),
+        pytest.param(BURST - 1, False, True, id="one message is left"),
+        pytest.param(BURST, False, False, id="no message is left"),
+    ],
+)
+def test_what_is_over_leaves_the_last_message_to_what_is_new(
+    count: int, over_is_told: bool, new_is_told: bool
+) -> None:
+    channel, over = replace(used(count), named=(1,)), [kept(1, closed_at_ms=NOW_MS)]
+
+    assert (next_message(channel, [], NOW_MS, over=over) is not None) is over_is_told
+    with_news = next_message(channel, [kept(99)], NOW_MS, over=over)
+    assert (with_news is not None) is new_is_told
+    assert with_news is None or list(with_news.over) == over
+
+
+def test_of_more_that_is_over_than_a_message_names_a_later_one_tells() -> None:
+    ids = range(1, LISTED_MAX + 2)
+    channel = replace(HOOK, told_id=len(ids), named=tuple(ids))
+    message = next_message(channel, [], NOW_MS, over=[kept(id_, closed_at_ms=1) for id_ in ids])
+
+    assert message is not None
+    assert len(message.over) == LISTED_MAX
+    assert message.channel.named == (LISTED_MAX + 1,)
+    assert failed(channel, message, "exit 1").named == tuple(ids)
 
 
 @given(

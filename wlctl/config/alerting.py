@@ -14,6 +14,7 @@ TABLE = "alerts"
 
 URLS = "urls"
 COMMAND = "command"
+CLOSED = "closed"
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,10 +24,17 @@ class Alerting:
     Attributes:
         command: A program and its arguments, run without a shell; empty for none.
         urls: Name to where a URL of the notification library is got, since those hold tokens.
+        closed: Whether to tell, too, when what was told of is over; None where nothing says so.
     """
 
     command: tuple[str, ...] = ()
     urls: Mapping[str, SecretSource] = field(default_factory=lambda: MappingProxyType({}))
+    closed: bool | None = None
+
+    @property
+    def tells_closed(self) -> bool:
+        """Whoever was woken wants to know that it is over, unless they say otherwise."""
+        return self.closed is not False
 
 
 def read(path: Path | None, table: Mapping[str, object]) -> Alerting:
@@ -36,10 +44,10 @@ def read(path: Path | None, table: Mapping[str, object]) -> Alerting:
         InvalidFile: It says something else, or says it otherwise; no value is shown.
     """
     for name in table:
-        if name not in {COMMAND, URLS}:
+        if name not in {COMMAND, CLOSED, URLS}:
             raise InvalidFile(
                 f"{path}: there is no setting {TABLE}.{name[:60]}",
-                hint=f"it may set {COMMAND}, and [{TABLE}.{URLS}]",
+                hint=f"it may set {COMMAND}, {CLOSED}, and [{TABLE}.{URLS}]",
             )
     urls = table.get(URLS, {})
     if not isinstance(urls, dict):
@@ -48,7 +56,11 @@ def read(path: Path | None, table: Mapping[str, object]) -> Alerting:
             hint=f'write [{TABLE}.{URLS}] on a line, and NAME = {{ file = "/path" }} below it',
         )
     found = secrets.read(path, urls, title=f"{TABLE}.{URLS}")
-    return Alerting(_command(path, table.get(COMMAND, [])), MappingProxyType(found))
+    return Alerting(
+        _command(path, table.get(COMMAND, [])),
+        MappingProxyType(found),
+        _closed(path, table.get(CLOSED)),
+    )
 
 
 def _command(path: Path | None, said: object) -> tuple[str, ...]:
@@ -60,7 +72,16 @@ def _command(path: Path | None, said: object) -> tuple[str, ...]:
     )
 
 
+def _closed(path: Path | None, said: object) -> bool | None:
+    if said is None or isinstance(said, bool):
+        return said
+    raise InvalidFile(f"{path}: {TABLE}.{CLOSED} is yes or no", hint=f"write {CLOSED} = false")
+
+
 def over(system: Alerting, user: Alerting) -> Alerting:
     """Put one's own table over the system's: the command as a whole, the URLs name by name."""
-    urls = MappingProxyType({**system.urls, **user.urls})
-    return Alerting(user.command or system.command, urls)
+    return Alerting(
+        user.command or system.command,
+        MappingProxyType({**system.urls, **user.urls}),
+        system.closed if user.closed is None else user.closed,
+    )

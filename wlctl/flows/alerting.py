@@ -1,4 +1,4 @@
-"""Alerts: what a pass found is kept, and what is new is told to people, once and not too often.
+"""Alerts: what a pass found is kept; what is new, or over, is told to people, and not too often.
 
 Telling comes after the commit and never fails a pass: what could not be told is told by a later
 one. A message may come twice, when the machine dies between sending and keeping that.
@@ -116,7 +116,8 @@ def _due(rt: Runtime) -> list[tuple[Send, Channel, Message]]:
             before = known.get(name, Channel(name))
             is_new = name not in known
             news = alerts.ls(tx, everything=not is_new, after_id=before.told_id)
-            message = telling.next_message(before, news, now_ms, is_new=is_new)
+            over = alerts.over(tx, before.named) if rt.settings.alerts.tells_closed else None
+            message = telling.next_message(before, news, now_ms, is_new=is_new, over=over)
             if message is not None:
                 due.append((send, before, message))
     return due
@@ -134,29 +135,42 @@ def _channels(rt: Runtime) -> dict[str, Send]:
 
 def _told(rt: Runtime, message: Message) -> Told:
     """Write a message; text from nodes cannot add a line to it, or move anything."""
-    listed: list[Json] = [
-        {
-            "id": one.id,
-            "kind": one.alert.kind.value,
-            "subject": one.alert.subject,
-            "reason": one.alert.reason,
-            "unproven": one.alert.is_unproven,
-            "raised_at": rfc3339(one.raised_at_ms),
-        }
-        for one in message.alerts
-    ]
     lines = [_line(one) for one in message.alerts]
-    count = len(lines) + message.held_back
-    first = lines[0] if count == 1 else f"{count} alerts, the first: {lines[0]}"
+    over = [f"over: {_line(one)}" for one in message.over]
+    title = (
+        _title(lines, len(lines) + message.held_back, "alerts")
+        if lines
+        else _title(over, len(over), "alerts are over")
+    )
     if message.held_back:
         lines.append(f"{message.held_back} more were held back: `wlctl alerts ls --all` lists them")
     document: dict[str, Json] = {
         "schema": SCHEMA,
         "installation": rt.ledger.installation,
-        "alerts": listed,
+        "alerts": [_json(one) for one in message.alerts],
+        "closed": [{**_json(one), "closed_at": _moment(one.closed_at_ms)} for one in message.over],
         "held_back": message.held_back,
     }
-    return Told(document, f"wlctl: {first}", "\n".join(lines))
+    return Told(document, f"wlctl: {title}", "\n".join([*lines, *over]))
+
+
+def _title(lines: Sequence[str], count: int, what: str) -> str:
+    return lines[0] if count == 1 else f"{count} {what}, the first: {lines[0]}"
+
+
+def _json(one: KeptAlert) -> dict[str, Json]:
+    return {
+        "id": one.id,
+        "kind": one.alert.kind.value,
+        "subject": one.alert.subject,
+        "reason": one.alert.reason,
+        "unproven": one.alert.is_unproven,
+        "raised_at": rfc3339(one.raised_at_ms),
+    }
+
+
+def _moment(at_ms: int | None) -> str | None:
+    return None if at_ms is None else rfc3339(at_ms)
 
 
 def _line(one: KeptAlert) -> str:

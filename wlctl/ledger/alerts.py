@@ -1,5 +1,6 @@
 """Which troubles are open, which were, and how far each channel has told of them."""
 
+import json
 from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass
 from typing import Any
@@ -123,6 +124,16 @@ def ls(tx: ReadTx, *, everything: bool = False, after_id: int = 0) -> list[KeptA
     return [_kept(row) for row in tx.conn.execute(query)]
 
 
+def over(tx: ReadTx, ids: Collection[int]) -> list[KeptAlert]:
+    """Return those of `ids` whose cause is gone, the oldest first."""
+    if not ids:
+        return []
+    # Open ones are few, closed ones are kept for good: ask by what there is a bound on.
+    open_ids = {one.id for one in ls(tx)}
+    gone = [id_ for id_ in sorted(ids) if id_ not in open_ids]
+    return [one for id_ in gone if (one := _find(tx, id_)) is not None]
+
+
 def _find(tx: ReadTx, id_: int) -> KeptAlert | None:
     row = tx.conn.execute(select(alerts).where(alerts.c.id == id_)).one_or_none()
     return None if row is None else _kept(row)
@@ -143,7 +154,14 @@ def channels(tx: ReadTx) -> dict[str, Channel]:
     """Return how far each channel has come that was ever used, by its name."""
     rows = tx.conn.execute(select(alert_channels).order_by(alert_channels.c.name))
     return {
-        row.name: Channel(row.name, row.told_id, row.full_at_ms, row.tried_at_ms, row.outcome)
+        row.name: Channel(
+            row.name,
+            row.told_id,
+            row.full_at_ms,
+            row.tried_at_ms,
+            row.outcome,
+            tuple(json.loads(row.named)),
+        )
         for row in rows
     }
 
@@ -155,6 +173,7 @@ def record_channel(tx: WriteTx, now: Channel) -> None:
         "full_at_ms": now.full_at_ms,
         "tried_at_ms": now.tried_at_ms,
         "outcome": now.outcome,
+        "named": json.dumps(now.named),
     }
     same = alert_channels.c.name == now.name
     if tx.conn.execute(update(alert_channels).where(same).values(**values)).rowcount == 0:

@@ -487,5 +487,6 @@ alert_channels = Table(
     Column("full_at_ms", BigInteger, nullable=False),
     Column("tried_at_ms", BigInteger),
     Column("outcome", Text, nullable=False),
+    Column("named", Text, nullable=False),
 )
-"""How far each way to tell people has come, and how its last use went."""
+"""How far each way to tell people has come, and how its last use went; `named` is JSON."""

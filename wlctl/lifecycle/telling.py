@@ -1,7 +1,7 @@
-"""Which alerts the next message of a channel tells of, and whether it may be sent yet."""
+"""What the next message of a channel tells of, new or over, and whether it may be sent yet."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from wlctl.model.alert import Channel, KeptAlert
 
@@ -21,18 +21,26 @@ class Message:
 
     Attributes:
         alerts: What nobody knows is first, then the oldest.
+        over: Of what was named before, that whose cause is gone, the oldest first; as many as a
+            message names, the others in a later one.
         held_back: How many others were raised since the last message: too many to name, or gone
             again before they could be told of.
         channel: What to keep of the channel once it was told; how it went is still to be said.
     """
 
     alerts: tuple[KeptAlert, ...]
+    over: tuple[KeptAlert, ...]
     held_back: int
     channel: Channel
 
 
 def next_message(
-    channel: Channel, raised: Iterable[KeptAlert], now_ms: int, *, is_new: bool = False
+    channel: Channel,
+    raised: Iterable[KeptAlert],
+    now_ms: int,
+    *,
+    is_new: bool = False,
+    over: Iterable[KeptAlert] | None = None,
 ) -> Message | None:
     """Make the next message; None where there is nothing to tell, or it is too soon.
 
@@ -42,24 +50,37 @@ def next_message(
         now_ms: By the clock that `channel` was kept by; where that was set back since, one message
             is let through, so that nothing waits until it is as late again.
         is_new: The channel was never used, so what is gone already is no news.
+        over: What of `channel.named` was closed; None where nobody wants to be told of that. It
+            takes no message that new trouble could need: the last one of a burst is not for it.
     """
     news = [one for one in raised if one.id > channel.told_id and one.acked_at_ms is None]
     fresh = [one for one in news if one.closed_at_ms is None]
+    gone = tuple(over or ())[:LISTED_MAX]
     full_at_ms = max(now_ms, channel.full_at_ms)
     if full_at_ms > now_ms + BURST * PERIOD_MS:
         full_at_ms = now_ms + (BURST - 1) * PERIOD_MS
-    if not fresh or full_at_ms + PERIOD_MS > now_ms + BURST * PERIOD_MS:
+    left = (now_ms + BURST * PERIOD_MS - full_at_ms) // PERIOD_MS
+    if left < (1 if fresh else 2) or not (fresh or gone):
         return None
     listed = sorted(fresh, key=lambda one: (not one.alert.is_unproven, one.id))[:LISTED_MAX]
-    counted = fresh if is_new else news
+    counted = [] if not fresh else fresh if is_new else news
+    named = {*channel.named, *(one.id for one in listed)} - {one.id for one in gone}
     return Message(
         alerts=tuple(listed),
+        over=gone,
         held_back=len(counted) - len(listed),
-        channel=Channel(channel.name, max(one.id for one in news), full_at_ms + PERIOD_MS, now_ms),
+        channel=replace(
+            channel,
+            told_id=max(one.id for one in news) if fresh else channel.told_id,
+            full_at_ms=full_at_ms + PERIOD_MS,
+            tried_at_ms=now_ms,
+            outcome="",
+            named=() if over is None else tuple(sorted(named)),
+        ),
     )
 
 
 def failed(before: Channel, message: Message, outcome: str) -> Channel:
     """Say what to keep of a channel that could not tell: the same is told of again later."""
     now = message.channel
-    return Channel(before.name, before.told_id, now.full_at_ms, now.tried_at_ms, outcome)
+    return replace(now, told_id=before.told_id, named=before.named, outcome=outcome)

@@ -138,6 +138,7 @@ class Channel:
         full_at_ms: When its budget of messages will be full again.
         tried_at_ms: When it was last used; None for never.
         outcome: Of that: `told`, or how it failed.
+        named: The alerts that it named, and has not told the end of; ascending.
     """
 
     name: str
@@ -145,6 +146,7 @@ class Channel:
     full_at_ms: int = 0
     tried_at_ms: int | None = None
     outcome: str = ""
+    named: tuple[int, ...] = ()
 
 
 def _fit(text: str) -> str:
