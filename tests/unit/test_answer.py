@@ -1,5 +1,6 @@
 """Reading what a node sends: the form agreed comes through, anything else is an error."""
 
+import tracemalloc
 from urllib.parse import quote
 
 import pytest
@@ -7,7 +8,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from wlctl.errors import GarbledAnswer
-from wlctl.host.answer import Status, end_of, number, parse
+from wlctl.host.answer import (
+    ANSWER_MAX_FIELDS,
+    ANSWER_MAX_LINES,
+    UPTIME_MAX_MS,
+    Status,
+    end_of,
+    looked_at,
+    number,
+    parse,
+)
 
 NONCE = "cd" * 16
 END = f"end {NONCE} ok\n"
@@ -27,6 +37,8 @@ def _raw(text: str) -> bytes:
         pytest.param("k a b  c\n", [("k", ("a", "b", "", "c"))], id="several values"),
         pytest.param("k a%20b%0A\n", [("k", ("a b\n",))], id="what was encoded"),
         pytest.param("k %C3%BC\n", [("k", ("ü",))], id="UTF-8"),
+        pytest.param("k =41=3D%3d%3D=\n", [("k", ("=41=3D===",))], id="signs of equality"),
+        pytest.param("k %0d%0a=%0d%0A\n", [("k", ("\r\n=\r\n",))], id="ends of lines"),
         pytest.param("k %ff%c3\n", [("k", ("\ufffd\ufffd",))], id="what is no UTF-8"),
         pytest.param("k %ed%a0%80\n", [("k", ("\ufffd" * 3,))], id="half a surrogate pair"),
         pytest.param("k x=1 y=a=b\n", [("k", ("x=1", "y=a=b"))], id="named values"),
@@ -90,7 +102,7 @@ def test_no_bytes_do_more_than_raise_the_one_error(raw: bytes) -> None:
             field.encode("utf-8")  # whatever it is, it can be written down
 
 
-@given(st.binary(max_size=60), st.integers(0, 60))
+@given(st.binary(max_size=300), st.integers(0, 350))
 def test_the_end_is_found_wherever_the_stream_is_cut(before: bytes, cut: int) -> None:
     raw = before + b"\n" + END.encode() + b"rest"
     whole = len(before) + 1 + len(END)
@@ -102,7 +114,7 @@ def test_the_end_is_found_wherever_the_stream_is_cut(before: bytes, cut: int) ->
             break
         seen += piece
         found = end_of(seen, NONCE, looked)
-        looked = seen.rfind(b"\n") + 1
+        looked = looked_at(seen)
 
     assert found == whole
 
@@ -121,12 +133,50 @@ def test_the_closing_line_is_a_line_of_its_own(raw: str, length: int) -> None:
     assert end_of(raw.encode(), NONCE) == length
 
 
-@pytest.mark.parametrize("text", ["0", "7", "9" * 18])
+@pytest.mark.parametrize(
+    "row",
+    [
+        pytest.param("a" + " " * 400_000, id="of nothing"),
+        pytest.param("a" + " x" * 200_000, id="of one letter each"),
+        pytest.param("a " + "%41" * 130_000, id="one, of escapes"),
+        pytest.param("a" + " x" * 200_000 + " ;", id="and then what is no field"),
+    ],
+)
+def test_a_line_of_many_fields_takes_no_more_than_they_do(row: str) -> None:
+    raw = _raw(row + "\n")
+    tracemalloc.start()
+    try:
+        parse(raw, NONCE)
+    except GarbledAnswer:
+        pass
+    finally:
+        _, most = tracemalloc.get_traced_memory()
+        tracemalloc.stop()
+
+    assert most < 64 * len(raw)
+
+
+def test_an_answer_has_so_many_lines_and_no_more() -> None:
+    lines = ANSWER_MAX_LINES - 1  # and the closing one
+    assert len(parse(_raw("k\n" * lines), NONCE).lines) == lines
+    with pytest.raises(GarbledAnswer, match="lines"):
+        parse(_raw("k\n" * (lines + 1)), NONCE)
+
+
+def test_an_answer_has_so_many_fields_and_no_more() -> None:
+    fields = ANSWER_MAX_FIELDS - 2  # and those of the closing line
+    (line,) = parse(_raw(f"k{' ' * fields}\n"), NONCE).lines
+    assert len(line.fields) == fields
+    with pytest.raises(GarbledAnswer, match="fields"):
+        parse(_raw(f"k{' ' * (fields + 1)}\n"), NONCE)
+
+
+@pytest.mark.parametrize("text", ["0", "7", "9" * 15])
 def test_numbers_are_read(text: str) -> None:
     assert number(text, "k") == int(text)
 
 
-@pytest.mark.parametrize("text", ["", "-1", "+1", "1.0", " 1", "1_0", "٣", "9" * 19, "0x1"])
+@pytest.mark.parametrize("text", ["", "-1", "+1", "1.0", " 1", "1_0", "٣", "9" * 16, "0x1"])
 def test_what_is_no_number_is_an_error(text: str) -> None:
     with pytest.raises(GarbledAnswer, match="whole number"):
         number(text, "k")
@@ -147,3 +197,9 @@ def test_of_values_with_the_same_name_the_last_counts() -> None:
     (line,) = parse(_raw("k a=1 b a=2 c=x=y\n"), NONCE).lines
 
     assert line.named == {"a": "2", "c": "x=y"}
+
+
+def test_no_machine_has_been_up_for_longer_than_there_are_machines() -> None:
+    assert parse(_raw(f"uptime_ms {UPTIME_MAX_MS}\n"), NONCE).uptime_ms() == UPTIME_MAX_MS
+    with pytest.raises(GarbledAnswer, match="uptime"):
+        parse(_raw(f"uptime_ms {UPTIME_MAX_MS + 1}\n"), NONCE).uptime_ms()

@@ -1,10 +1,10 @@
 """The one reader of what a node answers: bounded, strict, and valid Unicode from here on."""
 
+import binascii
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
-from urllib.parse import unquote_to_bytes
 
 from wlctl.errors import GarbledAnswer
 
@@ -13,12 +13,23 @@ ANSWER_MAX_BYTES = 1 << 20
 
 ANSWER_MAX_LINES = 65_536
 
-NUMBER_MAX_DIGITS = 18
+ANSWER_MAX_FIELDS = 1 << 21
+"""In all its lines; as an object each takes many times the byte that it may be sent in."""
 
-_LINE = re.compile(
-    r"[a-z][a-z0-9_]{0,63}(?: [A-Za-z0-9._~/:=,@+-]*(?:%[0-9A-Fa-f]{2}[A-Za-z0-9._~/:=,@+-]*)*)*"
-)
-"""A key, and its fields, a space before each."""
+NUMBER_MAX_DIGITS = 15
+"""As the actions themselves have it: a multiple of such a number still fits the ledger's."""
+
+UPTIME_MAX_MS = 100 * 365 * 24 * 3600 * 1000
+"""No machine has been up for a century, and the moment it began would be no date."""
+
+CLOSING_MAX_BYTES = 128
+"""The closing line is shorter: a word, a nonce of at most 64 digits, and a status."""
+
+_PLAIN = "[A-Za-z0-9._~/:=,@+-]*+"
+
+_LINE = re.compile(rf"[a-z][a-z0-9_]{{0,63}}(?: {_PLAIN}(?:%[0-9A-Fa-f]{{2}}{_PLAIN})*+)*+")
+"""A key, and its fields, a space before each. Nothing matched is given back: what could be takes
+hundreds of bytes for each field of a line that has a million."""
 
 
 class Status(StrEnum):
@@ -78,6 +89,17 @@ class Answer:
         """
         return number(self.text(key), key)
 
+    def uptime_ms(self) -> int:
+        """Return for how long the machine has been up.
+
+        Raises:
+            GarbledAnswer: It does not say so, or no machine can have been.
+        """
+        uptime_ms = self.number("uptime_ms")
+        if uptime_ms > UPTIME_MAX_MS:
+            raise GarbledAnswer(f"`uptime_ms` is longer than any machine's: {uptime_ms}")
+        return uptime_ms
+
 
 def number(text: str, key: str) -> int:
     """Read a whole number of at most NUMBER_MAX_DIGITS digits.
@@ -90,11 +112,16 @@ def number(text: str, key: str) -> int:
     return int(text)
 
 
+def looked_at(raw: bytes | bytearray) -> int:
+    """Return where `end_of` is to go on once more came, having found no end in `raw`."""
+    return max(0, len(raw) - CLOSING_MAX_BYTES)
+
+
 def end_of(raw: bytes | bytearray, nonce: str, start: int = 0) -> int:
     """Return the length of the answer in `raw` up to and with its closing line, or 0.
 
     Args:
-        start: Where the first line begins that was not looked at whole.
+        start: No closing line begins before this byte.
     """
     mark = f"end {nonce} ".encode("ascii")
     at = raw.find(mark, start)
@@ -122,9 +149,11 @@ def parse(raw: bytes, nonce: str) -> Answer:
         raise GarbledAnswer("the answer holds bytes that are not ASCII") from None
     if not text.endswith("\n"):
         raise GarbledAnswer("the answer has no closing line")
-    rows = text[:-1].split("\n")
-    if len(rows) > ANSWER_MAX_LINES:
+    if text.count("\n") > ANSWER_MAX_LINES:
         raise GarbledAnswer(f"the answer has more than {ANSWER_MAX_LINES} lines")
+    if text.count(" ") > ANSWER_MAX_FIELDS:
+        raise GarbledAnswer(f"the answer has more than {ANSWER_MAX_FIELDS} fields")
+    rows = text[:-1].split("\n")
     word = rows.pop().removeprefix(f"end {nonce} ")
     try:
         status = Status(word)
@@ -143,4 +172,6 @@ def _line(row: str) -> Line:
 
 
 def _decoded(field: str) -> str:
-    return unquote_to_bytes(field).decode("utf-8", errors="replace")
+    # quoted-printable is the same with another sign, and read in C: an output has 100 000 escapes
+    raw = binascii.a2b_qp(field.replace("=", "=3D").replace("%", "="))
+    return raw.decode("utf-8", errors="replace")

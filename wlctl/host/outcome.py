@@ -99,7 +99,7 @@ def offered(found: Answer, asked: Sequence[str]) -> Offered:
     lacking = {field for line in found.all("missing") for field in line.fields}
     return Offered(
         node_id=found.text("node_id"),
-        uptime_ms=found.number("uptime_ms"),
+        uptime_ms=found.uptime_ms(),
         missing=tuple(sha256 for sha256 in asked if sha256 in lacking),
         checkpoint=next(map(chain_point, found.all("checkpoint")), None),
     )
@@ -149,7 +149,7 @@ def status(found: Answer) -> NodeStatus:
     return NodeStatus(
         node_id=found.text("node_id"),
         boot_id=found.text("boot_id"),
-        uptime_ms=found.number("uptime_ms"),
+        uptime_ms=found.uptime_ms(),
         instances=tuple(
             replace(
                 _instance_status(line, runs.get(_id(line, 0), [])),
@@ -172,7 +172,7 @@ def _runs(found: Answer) -> dict[str, list[GenerationStatus]]:
     launches = _launches(found)
     begun = {_run(line): line for line in found.all("restarted")}
     ended = {_run(line): _reading(line, at=1) for line in found.all("ended")}
-    boot_id, uptime_ms = found.text("boot_id"), found.number("uptime_ms")
+    boot_id, uptime_ms = found.text("boot_id"), found.uptime_ms()
     runs: dict[str, list[GenerationStatus]] = {}
     for line in found.all("generation"):
         key = _run(line)

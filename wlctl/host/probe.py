@@ -25,7 +25,7 @@ def read(found: Answer) -> NodeFacts:
         node_id=found.text("node_id"),
         machine_id=found.text("machine_id"),
         boot_id=found.text("boot_id"),
-        uptime_ms=found.number("uptime_ms"),
+        uptime_ms=found.uptime_ms(),
         wall_ms=wall_ms(found.text("wall")),
         load_average=_decimal(found.text("load"), "load"),
         memory_total_bytes=found.number("memory_total_kib") * KIB,

@@ -289,7 +289,7 @@ class _Talk:
                 raise GarbledAnswer(
                     f"the answer is longer than {self._call.answer_max_bytes} bytes"
                 )
-            looked = raw.rfind(b"\n") + 1
+            looked = answer.looked_at(raw)
             raw += self._receive()
         return answer.parse(bytes(raw[:length]), self._nonce)
 
