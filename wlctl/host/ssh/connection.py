@@ -4,7 +4,7 @@ import base64
 import binascii
 import hashlib
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -56,6 +56,12 @@ _MACS: Final = (
     "hmac-sha2-512",
 )
 
+PACKET_MAX_BYTES: Final = 256 * 1024
+"""What announces more is not SSH. Source: OpenSSH, packet.c, PACKET_MAX_SIZE."""
+
+GREETING_MAX_BYTES: Final = 64 * 1024
+"""A server may say something before its version; paramiko would read it without an end."""
+
 
 @dataclass(frozen=True, slots=True)
 class Expected:
@@ -92,16 +98,44 @@ def algorithms_of(types: Sequence[str]) -> tuple[str, ...]:
 
 
 class _Hearing(Packetizer):
-    """Knows when it heard of the other side."""
+    """Knows when it heard of the other side, and takes so much of it at once and no more."""
 
     def __init__(self, wire: Wire) -> None:
         super().__init__(wire)  # type: ignore[arg-type]  # it uses no more of a socket than a Wire has
         self.heard_at_s = time.monotonic()
+        self._greeting_left = GREETING_MAX_BYTES
+
+    def read_all(self, n: int, check_rekey: bool = False) -> bytes:
+        if n > PACKET_MAX_BYTES:
+            raise paramiko.SSHException(f"it announces a packet of {n} bytes")
+        found: bytes = super().read_all(n, check_rekey)
+        return found
+
+    def _read_timeout(self, timeout: float) -> bytes:
+        found: bytes = super()._read_timeout(timeout)  # type: ignore[misc]  # the stubs leave it out
+        self._greeting_left -= len(found)
+        if self._greeting_left < 0:
+            raise paramiko.SSHException(": it has no end")
+        return found
 
     def read_message(self) -> tuple[int, Message]:
         found: tuple[int, Message] = super().read_message()
         self.heard_at_s = time.monotonic()
         return found
+
+
+_Handler = Callable[[paramiko.Channel, Message], None]
+
+
+def _within_window(handler: _Handler) -> _Handler:
+    """Hold the other side to the window it was given: paramiko keeps whatever comes."""
+
+    def handle(channel: paramiko.Channel, message: Message) -> None:
+        handler(channel, message)
+        if len(channel.in_buffer) + len(channel.in_stderr_buffer) > channel.in_window_size:
+            raise paramiko.SSHException("it sends more than it was asked for")
+
+    return handle
 
 
 class Connection(paramiko.Transport):
@@ -114,6 +148,8 @@ class Connection(paramiko.Transport):
             wire,  # type: ignore[arg-type]  # as above
             packetizer_class=_Hearing,
         )
+        handlers: dict[int, _Handler] = self._channel_handler_table  # type: ignore[has-type]  # the stubs leave it out
+        self._channel_handler_table = {at: _within_window(do) for at, do in handlers.items()}
         self._algorithms = tuple(algorithms)
         self.banner_timeout = deadlines.banner_s
         self.handshake_timeout = deadlines.auth_s
@@ -140,6 +176,15 @@ class Connection(paramiko.Transport):
     def heard_at_s(self) -> float:
         """When the last packet came, on the monotonic clock."""
         return self.packetizer.heard_at_s
+
+    def get_exception(self) -> Exception | None:
+        """Return what ended the connection; what is no SSH ends it in errors of any kind."""
+        found = super().get_exception()
+        if found is None or isinstance(found, paramiko.SSHException | OSError | EOFError):
+            return found
+        broken = paramiko.SSHException(f"it sends what is no SSH ({type(found).__name__})")
+        broken.__cause__ = found
+        return broken
 
     def ask_alive(self) -> None:
         """Ask for an answer of whatever kind; sshd gives one to a request that it does not know."""
@@ -196,7 +241,7 @@ def greet(wire: Wire, hop: Hop, expected: Expected, deadlines: Deadlines) -> Con
             raise AuthTimeout(
                 f"{hop.where} did not finish the key exchange in {deadlines.auth_s:g} s"
             ) from error
-        why = str(error) or "it hung up"
+        why = str(error)[:200] or "it hung up"
         raise ConnectFailed(f"{hop.where} does not speak SSH as it should: {why}") from error
     return ssh
 
