@@ -18,7 +18,8 @@ from tests.flows.setting import Setting, TestRuntime, settings_for
 from wlctl.config.alerting import Alerting
 from wlctl.config.secrets import SecretSource
 from wlctl.errors import UnknownName
-from wlctl.flows import alerting, notify
+from wlctl.flows import alerting, doctor, notify
+from wlctl.flows.doctor import Health
 from wlctl.ledger import alerts
 from wlctl.lifecycle.telling import BURST, LISTED_MAX
 from wlctl.model.alert import Alert, AlertKind, Channel
@@ -231,6 +232,42 @@ def test_a_command_that_cannot_tell_fails_no_pass_and_is_asked_again_by_a_later_
         alerting.settle(rt, [DEAD, HELD])
         assert alerting.failing(rt) == []
     assert [one["id"] for one in messages(tmp_path)[0]["alerts"]] == [1, 2]
+
+
+@pytest.mark.parametrize(
+    ("told", "found", "said"),
+    [
+        pytest.param(Alerting(), [], ("alerts", Health.NOTE, "nobody is told"), id="nobody"),
+        pytest.param(
+            Alerting(command=("/bin/true",)),
+            [],
+            ("alerts.command", Health.GOOD, "there was nothing to tell yet"),
+            id="nothing to tell",
+        ),
+        pytest.param(
+            Alerting(command=("/bin/true",)),
+            [DEAD],
+            ("alerts.command", Health.GOOD, "the last message was taken"),
+            id="told",
+        ),
+        pytest.param(
+            Alerting(command=("/bin/false",)),
+            [DEAD],
+            ("alerts.command", Health.NOTE, "the last message was not taken: exit 1"),
+            id="not told",
+        ),
+    ],
+)
+def test_the_doctor_says_how_telling_goes(
+    setting: Setting, told: Alerting, found: list[Alert], said: tuple[str, Health, str]
+) -> None:
+    with telling(setting, told) as rt:
+        alerting.settle(rt, found)
+        (one,) = [one for one in doctor.examine(rt) if one.about.startswith("alerts")]
+
+    about, health, text = said
+    assert (one.about, one.health) == (about, health)
+    assert text in one.text
 
 
 def test_a_command_that_hangs_is_ended_with_what_it_started(

@@ -1,12 +1,13 @@
 """One pass over the fleet: what it finishes, what it starts and ends, and when it does nothing."""
 
+import itertools
 from pathlib import Path
 
 import pytest
 
 from tests.flows.setting import Setting
 from tests.simulation.points import killed_at, moments_of
-from wlctl.flows import attesting
+from wlctl.flows import attesting, doctor, listing
 from wlctl.flows.reconcile import Pass, reconcile
 from wlctl.ledger import chain
 from wlctl.ledger.verify import Verified
@@ -200,6 +201,35 @@ def test_a_dry_run_says_what_would_be_done_and_changes_nothing(running: Setting)
     assert acts(found) == [("web", Act.START_AGAIN, "dry_run")]
     assert events(running) == before
     assert running.alive() == []
+
+
+@pytest.mark.parametrize(
+    ("had_pass", "later_s", "missing"),
+    [
+        pytest.param(False, 100, False, id="none ever ran, and nothing waits for one for long"),
+        pytest.param(False, 300, True, id="none ever ran, for longer than three intervals"),
+        pytest.param(True, 100, False, id="one ran lately"),
+        pytest.param(True, 300, True, id="none ran for longer than three intervals"),
+    ],
+)
+def test_passes_that_are_missing_are_noticed_by_who_lists_copies(
+    running: Setting, had_pass: bool, later_s: int, missing: bool
+) -> None:
+    if had_pass:
+        go_over(running)
+    running.clock = itertools.count(next(running.clock) + later_s * 1000, 1000)
+    with running.runtime() as rt:
+        found = listing.overdue(rt, listing.ps(rt))
+        (said,) = [one for one in doctor.examine(rt) if one.about == "reconcile"]
+
+    assert (found is not None) is missing
+    assert found is None or (found.last_at_ms is not None) is had_pass
+    assert (said.health is doctor.Health.GOOD) is (had_pass and not missing)
+
+
+def test_where_nothing_is_placed_no_pass_is_missing(setting: Setting) -> None:
+    with setting.runtime() as rt:
+        assert listing.overdue(rt, []) is None
 
 
 def test_a_second_pass_at_the_same_time_does_nothing(running: Setting) -> None:

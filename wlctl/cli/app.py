@@ -24,7 +24,7 @@ COMMANDS = {
     "unrevoke": Lazy("wlctl.cli.revocations", "unrevoke", "Take a revocation back."),
     "revocations": Lazy("wlctl.cli.revocations", "ls", "List what is revoked."),
     "package": Lazy("wlctl.cli.package", "app", "Packages: described, built, signed, verified."),
-    "doctor": Lazy("wlctl.cli.doctor", "doctor", "Examine ledger, keys, signers and fleet."),
+    "doctor": Lazy("wlctl.cli.doctor", "doctor", "Examine what the other commands stand on."),
     "node": Lazy("wlctl.cli.node", "app", "The fleet: the machines that wlctl places on."),
     "place": Lazy("wlctl.cli.place", "place", "Decide where a workload goes, and put it there."),
     "decisions": Lazy("wlctl.cli.decisions", "decisions", "List what was decided."),

@@ -10,7 +10,7 @@ from wlctl.flows.doctor import Finding, Health
 
 
 def doctor(ctx: typer.Context) -> None:
-    """Examine ledger, keys, signers and fleet, and say what to do about what is wrong.
+    """Examine ledger, keys, trust, fleet, passes and alerts; say what to do about what is wrong.
 
     It contacts no node and changes nothing. Exit 0 unless something is bad; then the code that a
     command which needs it would answer with.

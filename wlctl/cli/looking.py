@@ -25,7 +25,8 @@ def ps(
     began by itself within ten minutes, as far as the ledger was told of them. ACTUAL names what is
     wrong with a copy, as the last pass of `reconcile` found it, and the nodes where one that it was
     placed anew for may still run (at least once). DUE, with `-o wide`, is when an interval job runs
-    next. No node is asked: `wlctl status` does that.
+    next. No node is asked: `wlctl status` does that. When passes of `reconcile` are missing, a line
+    on stderr says so.
     """
     session = session_of(ctx)
     is_some = bool(names or workload or node or label)
@@ -80,6 +81,14 @@ def ps(
     if not listed and not is_some and session.streams.out_is_terminal:
         session.note("nothing is placed")
     render.rows(session, "wlctl.ps/1", columns, listed)
+    if missing := flow.overdue(session.runtime, listed):
+        session.note(f"{_overdue(missing, now_ms)}: `wlctl reconcile`, and `wlctl help cron`")
+
+
+def _overdue(missing: flow.Overdue, now_ms: int) -> str:
+    if missing.last_at_ms is None:
+        return "this is as the last commands left it, since no pass of reconcile ever ran"
+    return f"the last pass of reconcile was {times.ago(missing.last_at_ms, now_ms)} ago"
 
 
 def _actual(one: Listed) -> str:

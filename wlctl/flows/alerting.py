@@ -79,12 +79,16 @@ def ack(rt: Runtime, ids: Sequence[int] | None) -> list[KeptAlert]:
         return [now for id_ in wanted if (now := alerts.ack(tx, id_)) is not None]
 
 
-def failing(rt: Runtime) -> list[Channel]:
-    """List the channels whose last message could not be told."""
-    wanted = _channels(rt)
+def ways(rt: Runtime) -> list[Channel]:
+    """List the channels that the settings have, as far as each has come."""
     with rt.ledger.read() as tx:
         known = alerts.channels(tx)
-    return [one for name, one in known.items() if name in wanted and one.outcome != TOLD]
+    return [known.get(name, Channel(name)) for name in _channels(rt)]
+
+
+def failing(rt: Runtime) -> list[Channel]:
+    """List the channels whose last message could not be told."""
+    return [one for one in ways(rt) if one.tried_at_ms is not None and one.outcome != TOLD]
 
 
 def deliver(rt: Runtime) -> None:

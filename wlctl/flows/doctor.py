@@ -6,11 +6,12 @@ from enum import StrEnum
 
 from wlctl import signing
 from wlctl.errors import ExitCode, GateDenied, WlctlError
-from wlctl.flows import gate
+from wlctl.flows import alerting, gate, listing
 from wlctl.flows.runtime import Runtime
 from wlctl.flows.witnesses import error_of
-from wlctl.ledger import chain, nodes, signers, witnesses
+from wlctl.ledger import chain, nodes, passes, signers, witnesses
 from wlctl.lifecycle.oddity import oddities
+from wlctl.model.event import rfc3339
 from wlctl.model.policy import Unreadable
 
 
@@ -39,7 +40,7 @@ class Finding:
 
 
 def examine(rt: Runtime) -> list[Finding]:
-    """Examine settings, ledger, keys, signers and fleet; contacts no node and changes nothing."""
+    """Examine ledger, keys, trust, fleet, passes and alerts; contacts no node, changes nothing."""
     found = [_guarded("ledger", lambda: _ledger(rt))]
     found.append(_guarded("keys", lambda: _keys(rt)))
     if found[0].health is Health.GOOD:
@@ -47,6 +48,8 @@ def examine(rt: Runtime) -> list[Finding]:
         found.append(_guarded("policy", lambda: _policy(rt)))
         found.append(_guarded("revocations", lambda: _revocations(rt)))
         found += _fleet(rt)
+        found.append(_guarded("reconcile", lambda: _reconcile(rt)))
+        found += _alerts(rt)
     return found
 
 
@@ -123,3 +126,40 @@ def _fleet(rt: Runtime) -> Iterator[Finding]:
             yield Finding(about, Health.NOTE, one.text, one.hint)
         if not odd:
             yield Finding(about, Health.GOOD, node.liveness.value)
+
+
+def _reconcile(rt: Runtime) -> Finding:
+    with rt.ledger.read() as tx:
+        last_ms = passes.last_at_ms(tx)
+    if last_ms is None:
+        return Finding(
+            "reconcile",
+            Health.NOTE,
+            "no pass ever ran, so nothing is finished or started again by itself",
+            "`wlctl help cron`",
+        )
+    said = f"the last pass began {rfc3339(last_ms)}"
+    if listing.overdue(rt):
+        return Finding("reconcile", Health.NOTE, said, "`wlctl help cron`")
+    return Finding("reconcile", Health.GOOD, said)
+
+
+def _alerts(rt: Runtime) -> Iterator[Finding]:
+    """Look at each way that alerts are told by; nothing is sent."""
+    ways = alerting.ways(rt)
+    if not ways:
+        yield Finding(
+            "alerts",
+            Health.NOTE,
+            "nobody is told of them",
+            "name a command or URLs below [alerts] in config.toml",
+        )
+    for way in ways:
+        about = f"alerts.{way.name}"
+        if way.outcome == alerting.TOLD:
+            yield Finding(about, Health.GOOD, "the last message was taken")
+        elif way.tried_at_ms is None:
+            yield Finding(about, Health.GOOD, "there was nothing to tell yet")
+        else:
+            said = f"the last message was not taken: {way.outcome}"
+            yield Finding(about, Health.NOTE, said, "`wlctl alerts` lists what it was to tell")

@@ -1,10 +1,13 @@
-"""What `ps` lists: the current copies as the ledger has them. Nothing here asks a node."""
+"""What `ps` lists: the current copies as the ledger has them, and whether that is old news.
+
+Nothing here asks a node.
+"""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 from wlctl.flows.runtime import Runtime
-from wlctl.ledger import generations, instances, schedules, troubles
+from wlctl.ledger import generations, instances, passes, schedules, troubles
 from wlctl.ledger.troubles import Trouble
 from wlctl.model.generation import Containment
 from wlctl.model.ids import NodeName
@@ -12,6 +15,9 @@ from wlctl.model.instance import Instance
 
 LATELY_MS = 600_000
 """The window of a restart policy that says no other."""
+
+OVERDUE_PASSES = 3
+"""So many intervals without a pass of reconcile are more than a slow one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,3 +72,28 @@ def ps(rt: Runtime, chosen: Sequence[Instance] | None = None) -> list[Listed]:
             )
             for one in listed
         ]
+
+
+@dataclass(frozen=True, slots=True)
+class Overdue:
+    """No pass of reconcile looked at the fleet for longer than it should.
+
+    Attributes:
+        last_at_ms: When the last one began; None where none ever did.
+    """
+
+    last_at_ms: int | None
+
+
+def overdue(rt: Runtime, listed: Sequence[Listed] = ()) -> Overdue | None:
+    """Answer whether passes of reconcile are missing.
+
+    Args:
+        listed: Where none ever ran, one is missing once any of these is as it is for so long.
+    """
+    now_ms, limit_ms = rt.now_ms(), OVERDUE_PASSES * rt.settings.reconcile_interval_s * 1000
+    with rt.ledger.read() as tx:
+        last_ms = passes.last_at_ms(tx)
+    since_ms = min((one.instance.since_ms for one in listed), default=now_ms)
+    waited_ms = now_ms - (since_ms if last_ms is None else last_ms)
+    return Overdue(last_ms) if waited_ms > limit_ms else None

@@ -19,6 +19,13 @@ def newest(tx: ReadTx) -> Sequence[BootTime]:
     return [BootTime(row.boot_id, row.boot_ms) for row in reversed(rows)]
 
 
+def last_at_ms(tx: ReadTx) -> int | None:
+    """Return when the newest pass began, by the clock of its machine; None before the first."""
+    newest_first = select(passes.c.began_at_ms).order_by(passes.c.number.desc())
+    at_ms: int | None = tx.conn.execute(newest_first.limit(1)).scalar_one_or_none()
+    return at_ms
+
+
 def began(tx: WriteTx, at: BootTime) -> None:
     """Write down that a pass begins, and forget the oldest."""
     row = insert(passes).values(began_at_ms=tx.now_ms, boot_id=at.boot_id, boot_ms=at.ms)
