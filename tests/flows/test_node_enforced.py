@@ -1,10 +1,13 @@
-"""What `node show` says of an enforced node's lists, also when nobody can say what they were."""
+"""What is said of an enforced node's lists, also when nobody can say what they were."""
+
+from collections.abc import Callable
 
 import pytest
 
 from tests.flows.policed import tamper
 from tests.flows.setting import Setting
-from wlctl.flows import enforce, node_view, revocations
+from wlctl.flows import enforce, node_view, revocations, signers
+from wlctl.flows.runtime import Runtime
 from wlctl.ledger import nodes
 from wlctl.model.node import Enforced
 from wlctl.model.revocation import RevocationKind
@@ -45,3 +48,26 @@ def test_where_what_is_revoked_cannot_be_read_it_is_shown_as_old(enforced: Setti
     tamper(enforced, "DELETE FROM revocations")
 
     assert is_current(enforced) is False
+
+
+@pytest.mark.parametrize(
+    ("change", "named"),
+    [
+        pytest.param(lambda rt: None, (), id="nothing has changed"),
+        pytest.param(
+            lambda rt: signers.rm(rt, "me"), ("elm",), id="a signer is accepted no longer"
+        ),
+        pytest.param(
+            lambda rt: revocations.revoke(rt, RevocationKind.KEY, "me", "leaked"),
+            ("elm",),
+            id="a key was revoked",
+        ),
+    ],
+)
+def test_the_enforced_nodes_that_still_go_by_older_lists_are_named(
+    enforced: Setting, change: Callable[[Runtime], object], named: tuple[str, ...]
+) -> None:
+    enforced.add_node("oak")
+    with enforced.runtime() as rt:
+        change(rt)
+        assert enforce.outdated(rt) == named

@@ -72,6 +72,22 @@ def enforce(
     render.document(session, "wlctl.enforcement/1", _document(done), _lines(done), name=name)
 
 
+def note_outdated(session: Session, still: str) -> None:
+    """After a change of whose signatures count: say which enforced nodes go by older lists.
+
+    Args:
+        still: What they do until these are renewed.
+    """
+    from wlctl.flows import enforce as flow
+
+    names = flow.outdated(session.runtime)
+    if names:
+        session.note(
+            f"enforced nodes {still} until their lists are renewed: {', '.join(names)}: "
+            "`wlctl node enforce NAME --as LOGIN`"
+        )
+
+
 def _confirm(session: Session, name: str, wish: "Wish", seen: "KeyLines") -> None:
     if wish.key_line and seen.open:
         where = ", ".join(seen.open)

@@ -5,6 +5,7 @@ from typing import Annotated
 import typer
 
 from wlctl.cli import render, times
+from wlctl.cli.node_enforce import note_outdated
 from wlctl.cli.options import session_of
 from wlctl.errors import UsageError
 from wlctl.flows import revocations as flow
@@ -66,6 +67,8 @@ def revoke(
     if done.hits and not dry_run:
         names = " ".join(one.name for one in done.hits)
         session.note(f"what runs goes on: wlctl stop {names}")
+    if kind is RevocationKind.KEY and not dry_run:
+        note_outdated(session, "still accept the key")
 
 
 def unrevoke(

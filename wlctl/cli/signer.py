@@ -8,6 +8,7 @@ import typer
 
 from wlctl.cli import render, times
 from wlctl.cli.command import App
+from wlctl.cli.node_enforce import note_outdated
 from wlctl.cli.options import session_of
 from wlctl.flows import signers as flow
 from wlctl.model.event import Json, rfc3339
@@ -29,6 +30,7 @@ def add(
     value: dict[str, Json] = {**_json(signer), "added": is_new}
     lines = [f"signer {signer.name} {said}: {signer.fingerprint}"]
     render.document(session, "wlctl.signer/1", value, lines, name=signer.name)
+    note_outdated(session, "refuse what this key signed")
 
 
 @app.command("ls")
@@ -64,8 +66,9 @@ def rm(
 ) -> None:
     """Accept a signer no longer.
 
-    Copies of packages that nobody else vouches for go on running, are named, and are not started
-    again. To forbid everything a key has signed, whoever else signed it, revoke the key.
+    Copies of packages that nobody else vouches for go on running, are named, and are not
+    started again. To forbid everything a key has signed, whoever else signed it, revoke the key.
+    Enforced nodes have a list of their own: those that accept it still are named.
     """
     session = session_of(ctx)
     done = flow.rm(session.runtime, name, dry_run=dry_run)
@@ -85,6 +88,8 @@ def rm(
         ],
     }
     render.document(session, "wlctl.signer-rm/1", value, lines, name=done.signer.name)
+    if not dry_run:
+        note_outdated(session, "still accept the signer")
 
 
 @app.command("import")
@@ -112,6 +117,7 @@ def import_(
     for one in done.passed_over:
         session.note(f"line {one.line} ({one.signer.name}) is not for packages; passed over")
     render.document(session, "wlctl.signer-import/1", value, lines, name=str(file))
+    note_outdated(session, "refuse what these keys signed")
 
 
 @app.command("export")

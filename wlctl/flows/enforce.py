@@ -19,6 +19,7 @@ from wlctl.ledger import nodes, signers
 from wlctl.ledger.store import ReadTx
 from wlctl.model.actions import Refused
 from wlctl.model.enforcement import Enforcement, Keyholder, KeyLines
+from wlctl.model.ids import NodeName
 from wlctl.model.node import Address, Enforced, Node, TransportKind
 from wlctl.model.policy import Action
 
@@ -134,6 +135,14 @@ def is_current(tx: ReadTx, node: Node, now_ms: int) -> bool:
     except GateDenied:
         return False
     return node.enforced.sha256 == now.sha256
+
+
+def outdated(rt: Runtime) -> tuple[NodeName, ...]:
+    """Name the enforced nodes that go by other lists than would be put there now, ascending."""
+    now_ms = rt.now_ms()
+    with rt.ledger.read() as tx:
+        enforced = [node for node in nodes.ls(tx) if node.enforced is not None]
+        return tuple(sorted(n.name for n in enforced if not is_current(tx, n, now_ms)))
 
 
 def _holder(rt: Runtime, node: Node) -> Keyholder:
