@@ -25,11 +25,13 @@ class Alerting:
         command: A program and its arguments, run without a shell; empty for none.
         urls: Name to where a URL of the notification library is got, since those hold tokens.
         closed: Whether to tell, too, when what was told of is over; None where nothing says so.
+        origins: Which settings file says `command` and `closed`, where one does.
     """
 
     command: tuple[str, ...] = ()
     urls: Mapping[str, SecretSource] = field(default_factory=lambda: MappingProxyType({}))
     closed: bool | None = None
+    origins: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
 
     @property
     def tells_closed(self) -> bool:
@@ -56,11 +58,10 @@ def read(path: Path | None, table: Mapping[str, object]) -> Alerting:
             hint=f'write [{TABLE}.{URLS}] on a line, and NAME = {{ file = "/path" }} below it',
         )
     found = secrets.read(path, urls, title=f"{TABLE}.{URLS}")
-    return Alerting(
-        _command(path, table.get(COMMAND, [])),
-        MappingProxyType(found),
-        _closed(path, table.get(CLOSED)),
-    )
+    command, closed = _command(path, table.get(COMMAND, [])), _closed(path, table.get(CLOSED))
+    said = {COMMAND: bool(command), CLOSED: closed is not None}
+    origins = {name: str(path) for name, is_said in said.items() if is_said}
+    return Alerting(command, MappingProxyType(found), closed, MappingProxyType(origins))
 
 
 def _command(path: Path | None, said: object) -> tuple[str, ...]:
@@ -84,4 +85,5 @@ def over(system: Alerting, user: Alerting) -> Alerting:
         user.command or system.command,
         MappingProxyType({**system.urls, **user.urls}),
         system.closed if user.closed is None else user.closed,
+        MappingProxyType({**system.origins, **user.origins}),
     )
