@@ -36,7 +36,7 @@ complete -c wlctl -n "__wlctl_at ''" -a revoke -d 'Start nothing any more that a
 complete -c wlctl -n "__wlctl_at ''" -a unrevoke -d 'Take a revocation back, in this ledger: what it named can be started again.'
 complete -c wlctl -n "__wlctl_at ''" -a revocations -d 'List what is revoked, and why; the newest last.'
 complete -c wlctl -n "__wlctl_at ''" -a package -d 'Packages: described, built, signed, verified.'
-complete -c wlctl -n "__wlctl_at ''" -a doctor -d 'Examine ledger, keys, signers and fleet, and say what to do about what is wrong.'
+complete -c wlctl -n "__wlctl_at ''" -a doctor -d 'Examine ledger, keys, trust, fleet, passes and alerts; say what to do about what is wrong.'
 complete -c wlctl -n "__wlctl_at ''" -a node -d 'The fleet: the machines that wlctl places on.'
 complete -c wlctl -n "__wlctl_at ''" -a place -d 'Choose a node for a workload, say why, start it there, and wait until it is up.'
 complete -c wlctl -n "__wlctl_at ''" -a decisions -d 'List what was decided, oldest first, dry runs and what fitted nowhere included.'

@@ -57,7 +57,7 @@ _wlctl() {
                 'unrevoke:Take a revocation back, in this ledger: what it named can be started again.'
                 'revocations:List what is revoked, and why; the newest last.'
                 'package:Packages: described, built, signed, verified.'
-                'doctor:Examine ledger, keys, signers and fleet, and say what to do about what is wrong.'
+                'doctor:Examine ledger, keys, trust, fleet, passes and alerts; say what to do about what is wrong.'
                 'node:The fleet: the machines that wlctl places on.'
                 'place:Choose a node for a workload, say why, start it there, and wait until it is up.'
                 'decisions:List what was decided, oldest first, dry runs and what fitted nowhere included.'
