@@ -2,7 +2,9 @@
 
 import os
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
+from pathlib import Path
 
 import pytest
 
@@ -11,6 +13,7 @@ from tests.fleet.disk import Disk, disk
 from tests.fleet.field import ELM, Fleet, fleet_in, variables
 from tests.fleet.sample import SEED, TIMEOUT_S, sample
 from tests.fleet.test_killed import PLACE, STORIES, Story, unload, whole
+from wlctl.errors import LedgerForked, LedgerRolledBack
 from wlctl.host.node import connect
 from wlctl.model.actions import Unloaded, UnloadRequest
 from wlctl.model.ids import InstallationId, InstanceId
@@ -31,9 +34,8 @@ class Machine:
     dying: Dying
 
 
-@pytest.fixture(scope="module")
-def machine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Machine]:
-    directory = tmp_path_factory.mktemp("power")
+@contextmanager
+def machine_in(directory: Path) -> Iterator[Machine]:
     with disk(directory) as its_disk:
         home = its_disk.point / "home"
         home.mkdir(mode=0o700)
@@ -46,6 +48,12 @@ def machine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Machine]:
                 yield Machine(its_disk, fleet, dying)
             finally:
                 dying.close()
+
+
+@pytest.fixture(scope="module")
+def machine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Machine]:
+    with machine_in(tmp_path_factory.mktemp("power")) as one:
+        yield one
 
 
 @pytest.mark.parametrize("name", TOLD)
@@ -94,15 +102,20 @@ def test_what_a_node_has_acted_on_is_known_after_a_power_cut(machine: Machine) -
 
 
 def test_without_syncs_the_same_cut_loses_the_intent_so_these_tests_can_fail(
-    machine: Machine,
+    tmp_path: Path,
 ) -> None:
-    acted_on(machine, synchronous="OFF")
+    """On a machine of its own: its node was told of what is lost, and says so from then on."""
+    with machine_in(tmp_path) as machine:
+        acted_on(machine, synchronous="OFF")
 
-    assert machine.fleet.holds() == (), "it was committed, and nobody here knows of it any more"
-    (path,) = machine.fleet.elm.instances()
-    installation, _, instance = path.rsplit("/", 2)
-    end(machine.fleet, installation.rsplit("/", 1)[1], instance)
-    machine.fleet.assert_empty()
+        fleet = machine.fleet
+        assert fleet.holds() == (), "it was committed, and nobody here knows of it any more"
+        with pytest.raises((LedgerForked, LedgerRolledBack)):
+            fleet.place()
+        (path,) = fleet.elm.instances()
+        installation, _, instance = path.rsplit("/", 2)
+        end(fleet, installation.rsplit("/", 1)[1], instance)
+        fleet.assert_empty()
 
 
 def end(fleet: Fleet, installation: str, instance: str) -> None:
