@@ -1,4 +1,4 @@
-.PHONY: help demo test check fmt fuzz campaign bench lock golden
+.PHONY: help demo test check shuffle fmt fuzz campaign bench lock golden
 
 help: ## List the targets
 	@grep -E '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -11,6 +11,9 @@ test: ## Set up, then run everything CI runs
 
 check: ## Everything CI runs, cheapest first (set up by scripts/test)
 	sh scripts/check
+
+shuffle: ## The tests with real machines once more, in random order, as root
+	.venv/bin/pytest tests/cli tests/fleet tests/host tests/machines
 
 fmt: ## Format and apply safe fixes
 	.venv/bin/ruff format . && .venv/bin/ruff check --fix .

@@ -11,6 +11,7 @@ missed.
 """
 
 import argparse
+import compileall
 import resource
 import statistics
 import subprocess
@@ -242,6 +243,7 @@ def ps(rounds: int) -> bool:
     wlctl = Path(sys.executable).with_name("wlctl")
     if not wlctl.exists():
         sys.exit(f"{wlctl} is not installed: run `pip install -e .` first")
+    compileall.compile_dir(ROOT / "wlctl", quiet=1)  # as an installation does
     with tempfile.TemporaryDirectory() as directory:
         home = Path(directory)
         rt = runtime_at(home)
