@@ -2,9 +2,12 @@
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import MISSING, fields
 from difflib import get_close_matches
+from functools import wraps
 from importlib import import_module
-from typing import Any, NamedTuple
+from inspect import Parameter, Signature
+from typing import Any, NamedTuple, TypeVar, get_type_hints
 
 import typer
 from typer.core import TyperCommand, TyperGroup, TyperOption
@@ -181,6 +184,39 @@ class App(typer.Typer):
 
 def _nothing() -> None:
     """Stand for the group itself, which does nothing."""
+
+
+Options = TypeVar("Options")
+
+
+def taking(
+    options: type[Options],
+) -> Callable[[Callable[[typer.Context, Options], None]], Callable[..., None]]:
+    """Give a command the fields of a dataclass as its arguments and options, and pass it one.
+
+    A field is declared as a parameter is: `pin: Annotated[str, typer.Option(…)] = ""`.
+    """
+
+    def decorate(command: Callable[[typer.Context, Options], None]) -> Callable[..., None]:
+        @wraps(command)
+        def called(ctx: typer.Context, **given: Any) -> None:
+            command(ctx, options(**given))
+
+        hints = get_type_hints(options, include_extras=True)
+        first = Parameter("ctx", Parameter.POSITIONAL_OR_KEYWORD, annotation=typer.Context)
+        params = [
+            Parameter(
+                one.name,
+                Parameter.KEYWORD_ONLY,
+                default=Parameter.empty if one.default is MISSING else one.default,
+                annotation=hints[one.name],
+            )
+            for one in fields(options)  # type: ignore[arg-type]  # what it is given is a dataclass
+        ]
+        called.__signature__ = Signature([first, *params])  # type: ignore[attr-defined]  # read by typer
+        return called
+
+    return decorate
 
 
 class Lazy(NamedTuple):
