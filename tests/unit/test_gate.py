@@ -148,6 +148,8 @@ def test_conditions_about_package_and_node_do_not_hold_up_what_has_none(action: 
 
     assert answer_of(GateRequest(action, "alice"), narrow) == (ALLOWED, "wide")
     assert answer_of(asked(action, root=True, secrets=True), narrow) == (ALLOWED, "wide")
+    revoked = judge(Policy((narrow,)), frozenset({"package"}), asked(action)).verdict
+    assert revoked.ruling is ALLOWED, "who takes a revocation back names what is revoked"
 
 
 STEPS = [
@@ -271,6 +273,9 @@ def test_an_explicit_deny_beats_every_permit() -> None:
     [
         pytest.param(None, ALLOWED, id="no ceiling"),
         pytest.param(Ceiling(0.3075), ALLOWED, id="just under it"),
+        pytest.param(
+            Ceiling(effect_of(asked(cpu_cores=1.0)).magnitude), ALLOWED, id="exactly at it"
+        ),
         pytest.param(Ceiling(0.3074), DENIED, id="just over it"),
         pytest.param(Ceiling(0.3074, human_approval=True), DEFERRED, id="over it, with people"),
         pytest.param(Ceiling(0.3075, human_approval=True), ALLOWED, id="under it, with people"),

@@ -25,6 +25,10 @@ def test_a_lease_has_run_out_past_its_time_and_all_margins(elapsed_ms: int, left
     assert left_ms(TTL_MS, READ, BootTime("a", READ.ms + elapsed_ms)) == left
 
 
+def test_a_part_of_the_hundredth_counts_whole() -> None:
+    assert [bound_ms(ttl_ms) - ttl_ms - 15_000 for ttl_ms in (100, 101, 200)] == [1, 2, 2]
+
+
 @pytest.mark.parametrize(
     "now",
     [

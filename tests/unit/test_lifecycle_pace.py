@@ -40,6 +40,11 @@ LAST = BootTime("a", 1_000_000)
         pytest.param([LAST], BootTime("a", 1_060_000), 60_000, id="a minute later"),
         pytest.param([LAST], BootTime("a", 1_180_000), 180_000, id="three gaps later"),
         pytest.param([LAST], BootTime("a", 1_180_001), 0, id="a moment more: nobody watched"),
+        pytest.param(
+            every(5_000, 11), BootTime("a", 230_000), 180_000, id="three of the setting, if longer"
+        ),
+        pytest.param(every(90_000, 11), BootTime("a", 1_170_000), 270_000, id="three usual ones"),
+        pytest.param(every(90_000, 11), BootTime("a", 1_170_001), 0, id="and a moment more"),
         pytest.param([LAST], BootTime("b", 2_000_000), 0, id="after a boot"),
         pytest.param([LAST], BootTime("a", 999_999), 0, id="a clock of before"),
     ],

@@ -120,6 +120,12 @@ def gpu(gib: Any) -> Capability:
             id="one that does not say scores nothing",
         ),
         pytest.param(
+            a_workload(needs("accel.cuda", count=2)),
+            [[gpu(8), gpu(8)], [gpu(4), a_capability("accel.cuda")]],
+            [10.0, 0.0],
+            id="nor several of which one does not",
+        ),
+        pytest.param(
             a_workload(needs("accel.cuda")),
             [[a_capability("accel.cuda")]],
             [0.0],

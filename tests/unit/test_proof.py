@@ -160,6 +160,11 @@ def test_what_is_seen_alive_disproves_it(readings: Readings, why: str) -> None:
             replace(NEVER, ctl=CgroupEnd.REMOVED), "no launch record", id="a removed one, no record"
         ),
         pytest.param(
+            replace(NEVER, uid=61184, uid_left=1),
+            "no launch record",
+            id="one of its uid, no record",
+        ),
+        pytest.param(
             replace(GONE, leader=Liveliness.UNKNOWN), "cannot be told", id="a leader not told"
         ),
         pytest.param(replace(GONE, init=Liveliness.UNKNOWN), "cannot be told", id="init not told"),

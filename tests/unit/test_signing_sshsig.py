@@ -1,6 +1,7 @@
 """SSHSIG: what the real ssh-keygen signs is read here, and what is signed here it verifies."""
 
 import base64
+import hashlib
 import subprocess
 from collections.abc import Callable
 from pathlib import Path
@@ -11,6 +12,7 @@ from hypothesis import strategies as st
 
 from tests.unit.test_signing_keys import TYPES, Keygen, keygen
 from wlctl import signing
+from wlctl.signing.public import blob_of
 from wlctl.signing.wire import string
 
 __all__ = ["keygen"]
@@ -159,6 +161,7 @@ def test_no_bit_of_a_signature_can_change(signer: signing.PrivateKey) -> None:
         pytest.param(lambda text: text.splitlines()[1], id="without its frame"),
         pytest.param(lambda text: "\n".join(text.splitlines()[:-1]), id="without its end"),
         pytest.param(lambda text: "\n".join(text.splitlines()[1:]), id="without its beginning"),
+        pytest.param(lambda text: text.replace("END SSH", "END OF"), id="with another end"),
         pytest.param(lambda text: text[: len(text) // 2], id="cut in the middle"),
         pytest.param(lambda text: text.replace("U1NIU0lH", "U1NIU0l"), id="a letter missing"),
         pytest.param(lambda text: text.replace("U1NIU0lH", "!!!!"), id="no base64"),
@@ -212,6 +215,20 @@ def test_an_rsa_signature_with_sha1_does_not_fit(keygen: Keygen) -> None:
 
     assert fault is not None
     assert "where rsa-sha2-256 or rsa-sha2-512 is needed" in fault
+
+
+def test_a_message_hashed_with_sha1_is_not_taken(signer: signing.PrivateKey) -> None:
+    """The key did sign it; but another message with that hash could be made."""
+    digest = hashlib.sha1(MESSAGE, usedforsecurity=False).digest()
+    named = [b"wlctl-package", b"", b"sha1"]
+    signature = signer.sign(b"SSHSIG" + b"".join(map(string, [*named, digest])))
+    fields = [blob_of(signer.public), *named, signature]
+
+    fault = signing.read_signature(
+        _armor(b"SSHSIG" + (1).to_bytes(4) + b"".join(map(string, fields))), MESSAGE
+    ).fault
+
+    assert fault == "hashed in another way than with sha256 or sha512"
 
 
 def test_a_key_of_an_unknown_type_is_only_named() -> None:
