@@ -64,7 +64,10 @@ class Upkeep(Session):
         age_min: int = COLLECT_AGE_MIN,
         log_keep_min: int = LOG_KEEP_MIN,
     ) -> Collected | Refused:
-        """Take away store files that nothing may still run, and this installation's old logs."""
+        """Take away store files that nothing may still run, and this installation's old logs.
+
+        Of what is remembered of instances that are gone, the newest and the youngest stays.
+        """
         found = self._run(
             "gc",
             ("installation", installation),

@@ -1,7 +1,9 @@
 # shellcheck shell=sh
-# gc: take away store files that nothing here may still run, uploads that were killed, and logs that
-# were kept long enough. Safe to repeat; what cannot be read keeps everything it may name.
+# gc: take away store files that nothing here may still run, uploads that were killed, logs that were
+# kept long enough, and what is remembered of instances that are not here, but for the newest of it.
+# Safe to repeat; what cannot be read keeps everything it may name.
 installation='' age='' keep=''
+remembered=256
 param() {
 	case $1 in
 	installation) installation=$2 ;;
@@ -65,12 +67,30 @@ collect_logs() { # -> logs
 		rm -rf "${g_d:?}" 7>&-
 		logs=$((logs + 1))
 	done
-	g_old=$(find "$I/instances" -type f -name ended -mmin "+$keep" 2>/dev/null 7>&-)
+	# at this very depth, where nothing is but what actions made: below it a run writes as it likes
+	g_old=$(find "$I/instances" -mindepth 3 -maxdepth 3 -type f -path '*/g[1-9]*/ended' -mmin "+$keep" 2>/dev/null 7>&-)
 	for g_f in $g_old; do # proven gone, and not the last that ran
 		g_d=${g_f%/ended}
 		get "${g_d%/*}/current" && [ "${g_d##*/g}" != "$g" ] && [ -e "$g_d/out" ] || continue
 		rm -f "$g_d/out" "$g_d/out.1" "$g_d/err" 7>&-
 		logs=$((logs + 1))
+	done
+}
+collect_records() { # departures and claims, from the oldest on; a ledger that was restored asks for them
+	for g_in in departed decisions; do
+		# shellcheck disable=SC2012 # ids
+		g_last=$(ls -1t "$I/$g_in" 2>/dev/null 7>&- | sed -n "$((remembered + 1))p" 7>&-)
+		[ -n "$g_last" ] || continue
+		g_old=$(find "$I/$g_in" -mindepth 1 -maxdepth 1 -type f -mmin "+$keep" ! -newer "$I/$g_in/$g_last" 2>/dev/null 7>&-)
+		for g_f in $g_old; do
+			if is_past "$g_f"; then rm -f "$g_f" 7>&-; fi
+		done
+	done
+}
+is_past() { # FILE: no instance that is here is named by it, or in it
+	[ ! -e "$I/instances/${1##*/}" ] && { IFS= read -r g <"$1"; } 2>/dev/null || return 1
+	for g_n in $g; do
+		! is_id "$g_n" || [ ! -e "$I/instances/$g_n" ] || return 1
 	done
 }
 
@@ -83,6 +103,7 @@ answer node_id "$g"
 lock 10
 collect_store
 collect_logs
+collect_records
 answer files "$files"
 answer bytes "$bytes"
 answer logs "$logs"

@@ -12,11 +12,15 @@ param() {
 	*) unknown_param "$1" ;;
 	esac
 }
+part() { # FROM BYTES: what stands there; a run can make its output as long as no disk is, with no line in it
+	dd if="$log" bs=65536 iflag=skip_bytes,count_bytes,fullblock skip="$1" count="$2" 2>/dev/null
+}
 hex() { od -An -v -tx1 | tr -d ' \n' | sed 's/../%&/g'; }
 request
 instance_paths
 is_number "$gen" || refuse invalid_request 'generation is not a number'
 is_number "$lines" && is_number "$bytes" || refuse invalid_request 'lines and bytes are numbers'
+[ "$bytes" -le 4194304 ] || refuse invalid_request 'no more than 4 MiB can be asked for'
 [ -z "$after" ] || is_number "$after" || refuse invalid_request 'after is not a number'
 log=$D/g$gen/out
 if [ -d "$D" ]; then
@@ -40,16 +44,18 @@ if [ -e "$D/g$gen/open" ]; then
 	{ read -r k _ <"$D/g$gen/exit"; } 2>/dev/null
 	[ "$k" = exit ] || over=no
 fi
-size=$(($(wc -c <"$log")))
+size=$(stat -c %s "$log") || refuse unknown_instance "generation $gen of $iid has no output here"
 if [ -z "$after" ]; then
+	from=0
+	[ "$size" -le "$bytes" ] || from=$((size - bytes))
 	e=$({
-		[ ! -f "$log.1" ] || cat "$log.1" # what was before, when it was bounded
-		head -c "$size" "$log"
-	} | tail -n "$lines" | tail -c "$bytes" | hex)
+		[ "$from" != 0 ] || [ ! -f "$log.1" ] || tail -c "$bytes" "$log.1" # what was before, when it was bounded
+		part "$from" "$((size - from))"
+	} | tail -c "$bytes" | tail -n "$lines" | hex)
 	to=$size
 else
 	[ "$after" -le "$size" ] || after=0 # it was bounded meanwhile
-	e=$(tail -c "+$((after + 1))" "$log" | head -c "$bytes" | hex)
+	e=$(part "$after" "$bytes" | hex)
 	# whole lines only, as long as more may come and there is one
 	case $over$e in no*%0a*) e=${e%'%0a'*}%0a ;; no*) [ "$((${#e} / 3))" = "$bytes" ] || e= ;; esac
 	to=$((after + ${#e} / 3))

@@ -168,7 +168,10 @@ look() { # -> misses, h_why
 bound_output() { # the writer appends: what it writes in the moment between may be lost
 	h_size=$(stat -c %s "$G/out" 2>/dev/null) || return 0
 	[ "$h_size" -gt "$log_max" ] || return 0
-	cp "$G/out" "$G/out.1" 2>/dev/null
+	# so much of its end and no more: a writer can be faster than what copies after it
+	h_from=$((h_size - 2 * log_max))
+	[ "$h_from" -gt 0 ] || h_from=0
+	dd if="$G/out" of="$G/out.1" bs=65536 iflag=skip_bytes,count_bytes skip="$h_from" count="$((2 * log_max))" 2>/dev/null
 	: >"$G/out"
 }
 
