@@ -70,6 +70,18 @@ def test_a_name_that_two_ledgers_use_is_found_as_whoever_came_first(bench: Bench
 
 
 @pytest.mark.kinds(ONE)
+def test_no_name_is_in_the_way_of_another_whatever_it_is(bench: Bench) -> None:
+    other = bench.run(WORK, name="web.new")
+    bench.await_log(other, "up")
+    request = bench.run(WORK)
+    bench.await_log(request, "up")
+
+    for link, behind in (("web", request), ("web.new", other)):
+        assert (names(bench) / link / "who").read_text("ascii") == f"{behind.instance}\n"
+    assert len(list(names(bench).iterdir())) == 2
+
+
+@pytest.mark.kinds(ONE)
 def test_a_link_that_no_instance_is_behind_is_nobodys(bench: Bench) -> None:
     """What a node that lost its state left behind."""
     bench.clear()

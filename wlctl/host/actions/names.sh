@@ -6,8 +6,9 @@ name_run() { # under the lock: first come, first served, also where the other be
 	made_dir "$run/by-name" && share "$run/by-name" 0751 && share "$run_dir" 2750 || return 1
 	holder_of_name
 	if [ -n "$n_by" ] && [ -d "$run/$n_by" ]; then return 0; fi
-	ln -sfn "../$short/current" "$run/by-name/$name.new" 2>/dev/null 7>&- &&
-		mv -T "$run/by-name/$name.new" "$run/by-name/$name" 2>/dev/null 7>&-
+	# no name begins with a dot
+	ln -sfn "../$short/current" "$run/by-name/.$name" 2>/dev/null 7>&- &&
+		mv -T "$run/by-name/.$name" "$run/by-name/$name" 2>/dev/null 7>&-
 }
 unname_run() { # under the lock, after load_spec and run_base
 	holder_of_name
