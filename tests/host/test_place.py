@@ -418,6 +418,12 @@ def test_the_number_of_processes_is_held_to_its_limit(bench: Bench) -> None:
         pytest.param(Work(files={"/etc/x": b""}), {}, "verify", id="an absolute path"),
         pytest.param(Work(files={"a\nb": b""}), {}, "verify", id="a newline in a path"),
         pytest.param(
+            replace(SLEEP, more=(f"file 0444 {sha256(SLEEP.files['run'])} run",)),
+            {},
+            "verify",
+            id="a path twice",
+        ),
+        pytest.param(
             replace(SLEEP, more=(f"file 0555 {'0' * 64} x",)), {}, "fetch", id="a missing file"
         ),
         pytest.param(SLEEP, {"sheet": "0" * 64}, "fetch", id="a missing sheet"),

@@ -211,10 +211,17 @@ stage_files() { # DIR: the package's files as its process sees them: links that 
 			case $d in */*) [ -d "$1/${d%/*}" ] || mkdir -p "$1/${d%/*}" || exit 1 ;; esac
 			# one inode, one mode: a file that one package runs is executable for all
 			if [ "$v_m" = 0555 ] && [ ! -x "$S/store/$v_h" ]; then chmod 0555 "$S/store/$v_h" || exit 1; fi
-			ln "$S/store/$v_h" "$1/$d" 2>/dev/null || cp -p "$S/store/$v_h" "$1/$d" || exit 1
+			ln "$S/store/$v_h" "$1/$d" 2>/dev/null && continue
+			# a copy would go into the file of the store that is linked there, and that others may run
+			[ ! -e "$1/$d" ] || exit 2
+			cp -p "$S/store/$v_h" "$1/$d" || exit 1
 		done
-	) 2>/dev/null 7>&- && return 0
-	problem="resources the package's files cannot be laid out on $S"
+	) 2>/dev/null 7>&-
+	case $? in
+	0) return 0 ;;
+	2) bad_sheet 'a path that stands there twice' ;;
+	*) problem="resources the package's files cannot be laid out on $S" ;;
+	esac
 	return 1
 }
 
