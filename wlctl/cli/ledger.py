@@ -159,18 +159,13 @@ def rebuild(
     session = session_of(ctx)
     seeds = [_seed(word, port=port, sudo=sudo, tier=node_words.tier(tier)) for word in where or ()]
 
-    def accept_key(host: str, shown: str) -> None:
-        if host_key and host_key != shown:
-            raise node_words.other_key(host, shown, host_key)
-        if not host_key and known_hosts is None:
-            question = f"{host} shows the host key {shown}. Is that right?"
-            session.confirm(question, flag=f"--host-key {shown}")
-
     ledger = session.runtime.home.ledger
     done = rebuilding.rebuild(
         session.runtime,
         seeds,
-        accept_key=accept_key,
+        accept_key=lambda host, shown: node_words.accept_key(
+            session, host, shown, host_key, known_hosts
+        ),
         accept=lambda: session.confirm(f"Rebuild the ledger {ledger} from its nodes?"),
         known_hosts=known_hosts,
     )

@@ -5,108 +5,16 @@ from typing import Annotated
 
 import typer
 
-from wlctl.cli import node_drain, node_enforce, node_show, node_words, render, times
+from wlctl.cli import node_drain, node_enforce, node_set, node_show, node_words, render, times
 from wlctl.cli.node_show import node_json
-from wlctl.cli.node_words import AskPass
-from wlctl.cli.options import Session, session_of
+from wlctl.cli.node_words import AskPass, Name
+from wlctl.cli.options import session_of
 from wlctl.errors import UsageError
 from wlctl.flows import node_changes as flow
 from wlctl.flows import node_view
-from wlctl.flows.node_changes import Words
 from wlctl.model.event import Json, rfc3339
 from wlctl.model.instance import Instance
 from wlctl.model.node import Tier
-
-Name = Annotated[str, typer.Argument(metavar="NAME", help="A node.")]
-
-
-def set_(
-    ctx: typer.Context,
-    name: Name,
-    tier: Annotated[
-        str, typer.Option(metavar="TIER", help="discovered, paired (runs signed work) or trusted.")
-    ] = "",
-    capability: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="ID[,ATTR=VALUE…]",
-            help="It has this, e.g. sensor.cam.front,resolution=1080; with `,exclusive` for one "
-            "instance at a time; repeat.",
-        ),
-    ] = None,
-    label: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="KEY=VALUE", help="A node label, for --where label.KEY=VALUE; repeat."
-        ),
-    ] = None,
-    remove_capability: Annotated[
-        list[str] | None, typer.Option(metavar="ID", help="It no longer has this; repeat.")
-    ] = None,
-    remove_label: Annotated[
-        list[str] | None, typer.Option(metavar="KEY", help="It no longer has the label; repeat.")
-    ] = None,
-    containment: Annotated[
-        str,
-        typer.Option(
-            metavar="auto|leader-only",
-            help="leader-only: start workloads there even where it has no cgroup to give them.",
-        ),
-    ] = "",
-    address: Annotated[
-        str,
-        typer.Option(
-            metavar="[USER@]HOST", help="Reach it there from now on, if it answers there."
-        ),
-    ] = "",
-    port: Annotated[
-        int, typer.Option(min=0, max=65535, help="Of its sshd there; 0 for what ssh would use.")
-    ] = 0,
-    sudo: Annotated[
-        bool | None,
-        typer.Option("--sudo/--no-sudo", help="Run actions there through `sudo -n`, or no longer."),
-    ] = None,
-    ask_pass: AskPass = False,
-) -> None:
-    """Say what a node is and has, beside what its probes see, or where it is.
-
-    A tier is your word, never the node's, and so is it that workloads may run there without a
-    cgroup: such a run is not confined, gets no lease and no secret, and may not be proven gone
-    before the next boot. Capabilities and labels are of provenance claimed, and stay through every
-    probe until they are removed. Another address is taken only when the node answers there with its
-    recorded host key and identity.
-    """
-    session = session_of(ctx)
-    if not address and (port or sudo is not None or ask_pass):
-        raise UsageError(
-            "a port, sudo and a password go with an address", hint="give --address too"
-        )
-    claims = [*map(node_words.claim, capability or ()), *map(node_words.node_label, label or ())]
-    ids = [one.id for one in claims]
-    for id_ in ids:
-        if ids.count(id_) > 1:
-            raise UsageError(f"{id_} is given twice", hint="one of each")
-    words = Words(
-        tier=node_words.tier(tier) if tier else None,
-        settles=node_words.settles(containment) if containment else None,
-        claims=tuple(claims),
-        withdrawn=tuple(
-            dict.fromkeys([*(remove_capability or ()), *map(flow.label_id, remove_label or ())])
-        ),
-    )
-    if address and words != Words():
-        raise UsageError("an address is tried first, so it is set alone", hint="two commands")
-    if address:
-        where = node_words.address(address, port=port, sudo=False)
-        if ask_pass:
-            node_words.log_in_by_password(session, where)
-        node, changed = flow.move_address(session.runtime, name, where, sudo=sudo)
-        session.note(f"{name} answered there" if changed else f"{name} is reached there already")
-    elif words == Words():
-        raise UsageError("there is nothing to say", hint="`wlctl node set --help`")
-    else:
-        node = flow.say(session.runtime, name, words)
-    _show(session, node.name)
 
 
 def cordon(
@@ -263,15 +171,8 @@ def rm(
     render.document(session, "wlctl.node-removed/1", document, lines, name=name)
 
 
-def _show(session: Session, name: str) -> None:
-    report = node_view.report(session.runtime, name)
-    render.document(
-        session, "wlctl.node/1", node_show.document(report), node_show.lines(report), name=name
-    )
-
-
 COMMANDS: Mapping[str, Callable[..., None]] = {
-    "set": set_,
+    "set": node_set.set_,
     "cordon": cordon,
     "uncordon": node_drain.uncordon,
     "drain": node_drain.drain,

@@ -1,14 +1,14 @@
 """Reads what operators write about nodes: addresses, tiers, claims, labels, lists of machines."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from wlctl.cli.options import Session
-from wlctl.errors import HostKeyChanged, InvalidFile, UsageError
+from wlctl.errors import ExitCode, HostKeyChanged, InvalidFile, UsageError, WlctlError
 from wlctl.flows.node_changes import checked_id, label
 from wlctl.flows.node_list import Wanted
 from wlctl.model.facts import AttrValue, Capability, Provenance
@@ -21,6 +21,8 @@ AskPass = Annotated[
         "--ask-pass", help="Log in with a password that is typed here; it is kept nowhere."
     ),
 ]
+
+Name = Annotated[str, typer.Argument(metavar="NAME", help="A node.")]
 
 LIST_MAX_BYTES = 4 << 20
 
@@ -97,6 +99,22 @@ def other_key(name: str, shown: str, wanted: str) -> HostKeyChanged:
         f"{name} shows the host key {shown or 'of none'}, not {wanted}",
         hint="find out which is right before you trust it",
     )
+
+
+def accept_key(
+    session: Session, who: str, shown: str, wanted: str, known_hosts: Path | None
+) -> None:
+    """Have the host key that a machine shows accepted: by what was given, or by somebody's word.
+
+    Raises:
+        HostKeyChanged: Another one was given.
+        Declined, NeedsTerminal: As `Session.confirm`.
+    """
+    if wanted and wanted != shown:
+        raise other_key(who, shown, wanted)
+    if not wanted and known_hosts is None:
+        question = f"{who} shows the host key {shown}. Is that right?"
+        session.confirm(question, flag=f"--host-key {shown}")
 
 
 def claim(text: str) -> Capability:
@@ -253,3 +271,11 @@ def _fingerprint(text: str) -> str:
     if text and _FINGERPRINT.fullmatch(text) is None:
         raise UsageError(f"{text!r} is not a fingerprint", hint="SHA256:… as `ssh-keygen -lf` says")
     return text
+
+
+def exit_for(failures: Sequence[WlctlError | None]) -> None:
+    """End with the code of the first failure when all failed, and as partial when some did."""
+    failed = [failure for failure in failures if failure is not None]
+    if failed:
+        code = failed[0].exit_code if len(failed) == len(failures) else ExitCode.PARTIAL
+        raise typer.Exit(code)
