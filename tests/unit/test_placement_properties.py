@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from tests.unit.fleets import NOW
 from tests.unit.naive import failing
-from tests.unit.placement_strategies import clusters, fleets, requests, situations
+from tests.unit.placement_strategies import requests, roomy, situations
 from wlctl.model.fleet import ClusterState, NodeView
 from wlctl.model.ids import InstanceId, NodeName
 from wlctl.model.placement import TIER_ORDER, Decision, PlaceRequest, Weights
@@ -190,10 +190,10 @@ def test_text_document_and_stored_bytes_say_the_same(situation: Situation) -> No
 
 @st.composite
 def passes(draw: Any) -> tuple[list[NodeView], ClusterState, list[PlaceRequest]]:
-    """A fleet, and requests for few workloads with ever other options."""
-    fleet = draw(fleets(3))
-    few = [draw(requests(fleet, 1)) for _ in range(2)]
-    nodes = st.sampled_from([None, *(node.name for node in fleet)])
+    """A fleet with some room, and requests for few workloads with ever other options."""
+    request, fleet, cluster = draw(roomy(3))
+    few = [request, draw(requests(fleet, 1))]
+    nodes = st.sampled_from([*(None,) * 4, *(node.name for node in fleet)])
     asked = [
         replace(
             draw(st.sampled_from(few)),
@@ -202,9 +202,9 @@ def passes(draw: Any) -> tuple[list[NodeView], ClusterState, list[PlaceRequest]]
             current_node=draw(nodes),
             moving=draw(st.sampled_from([None, InstanceId("i-0"), InstanceId("new-0-0")])),
         )
-        for _ in range(draw(st.integers(0, 4)))
+        for _ in range(draw(st.integers(2, 4)))
     ]
-    return fleet, draw(clusters()), asked
+    return fleet, cluster, asked
 
 
 @often
