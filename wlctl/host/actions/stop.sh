@@ -29,8 +29,17 @@ answer_departed() { # it was unloaded before: say what was read then
 	enc "${text%%"$nl"*}"
 	[ "$e" = - ] || answer kept "${text%%"$nl"*}"
 	[ "${text#*"$nl"}" = "$text" ] || out="$out${text#*"$nl"}$nl"
+	if [ -e "$D" ]; then # it was cut while it was removed
+		generations "$D"
+		take_away
+	fi
 	answer removed yes
 	finish ok
+}
+take_away() { # under the lock, when it is known as departed
+	keep_logs
+	release_instance
+	rm -rf "${D:?}" 7>&- || unclean resources "$D cannot be removed"
 }
 keep_logs() { # they outlive the instance for a while, where there is room; gc takes them away
 	for gen in $gens; do
@@ -58,9 +67,7 @@ depart() { # remove it: what says so is written first, so that no cut can lose t
 	made_dir "$I/departed" && put_text "$I/departed/$iid" "$number
 $stays
 ${readings%"$nl"}" || unclean resources "$S cannot be written"
-	keep_logs
-	release_instance
-	rm -rf "${D:?}" 7>&- || unclean resources "$D cannot be removed"
+	take_away
 	unlock
 	answer removed yes
 }
