@@ -11,6 +11,7 @@ from wlctl.errors import GarbledAnswer
 from wlctl.host.answer import (
     ANSWER_MAX_FIELDS,
     ANSWER_MAX_LINES,
+    TEXT_MAX_CHARS,
     UPTIME_MAX_MS,
     Status,
     end_of,
@@ -191,6 +192,15 @@ def test_a_value_that_is_asked_for_must_be_there_once() -> None:
     for key in ("never", "twice", "long"):
         with pytest.raises(GarbledAnswer, match=key):
             found.text(key)
+
+
+def test_a_value_that_is_asked_for_has_a_bound() -> None:
+    found = parse(_raw(f"k {'x' * TEXT_MAX_CHARS}\nlong {'x' * (TEXT_MAX_CHARS + 1)}\n"), NONCE)
+
+    assert len(found.text("k")) == TEXT_MAX_CHARS
+    assert len(found.text("long", TEXT_MAX_CHARS + 1)) == TEXT_MAX_CHARS + 1
+    with pytest.raises(GarbledAnswer, match="longer"):
+        found.text("long")
 
 
 def test_of_values_with_the_same_name_the_last_counts() -> None:

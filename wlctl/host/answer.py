@@ -16,6 +16,9 @@ ANSWER_MAX_LINES = 65_536
 ANSWER_MAX_FIELDS = 1 << 21
 """In all its lines; as an object each takes many times the byte that it may be sent in."""
 
+TEXT_MAX_CHARS = 16_384
+"""Of one value: it may be written down, for good."""
+
 NUMBER_MAX_DIGITS = 15
 """As the actions themselves have it: a multiple of such a number still fits the ledger's."""
 
@@ -70,16 +73,16 @@ class Answer:
         """Answer whether there is a line of `key`."""
         return any(line.key == key for line in self.lines)
 
-    def text(self, key: str) -> str:
+    def text(self, key: str, max_chars: int = TEXT_MAX_CHARS) -> str:
         """Return the only field of the only line of `key`.
 
         Raises:
-            GarbledAnswer: There is none, or more than one.
+            GarbledAnswer: There is none, or more than one, or it is longer than `max_chars`.
         """
         found = [line.fields for line in self.all(key)]
         if len(found) != 1 or len(found[0]) != 1:
             raise GarbledAnswer(f"the answer should say `{key}` once, with one value")
-        return found[0][0]
+        return bounded(found[0][0], key, max_chars)
 
     def number(self, key: str) -> int:
         """Return `text(key)` as a whole number, zero or more.
@@ -99,6 +102,17 @@ class Answer:
         if uptime_ms > UPTIME_MAX_MS:
             raise GarbledAnswer(f"`uptime_ms` is longer than any machine's: {uptime_ms}")
         return uptime_ms
+
+
+def bounded(text: str, key: str, max_chars: int = TEXT_MAX_CHARS) -> str:
+    """Return `text`.
+
+    Raises:
+        GarbledAnswer: It is longer than `max_chars`; `key` names the place.
+    """
+    if len(text) > max_chars:
+        raise GarbledAnswer(f"`{key}` is longer than {max_chars} characters")
+    return text
 
 
 def number(text: str, key: str) -> int:

@@ -6,7 +6,7 @@ from enum import StrEnum
 from typing import TypeVar
 
 from wlctl.errors import GarbledAnswer
-from wlctl.host.answer import Answer, Line, number
+from wlctl.host.answer import ANSWER_MAX_BYTES, Answer, Line, bounded, number
 from wlctl.host.kept import chain_point, list_name
 from wlctl.model.actions import (
     Begun,
@@ -252,7 +252,7 @@ def log_tail(found: Answer) -> LogTail:
     said = line.named
     return LogTail(
         _generation(line, 0),
-        found.text("text"),
+        found.text("text", ANSWER_MAX_BYTES),
         _number(said, "size"),
         next_byte=_number(said, "to"),
         is_over=_flag(said, "over"),
@@ -341,7 +341,7 @@ def _only(found: Answer, key: str) -> Line:
 def _field(line: Line, at: int) -> str:
     if len(line.fields) <= at:
         raise GarbledAnswer(f"`{line.key}` says too little")
-    return line.fields[at]
+    return bounded(line.fields[at], line.key)
 
 
 def _id(line: Line, at: int) -> str:
@@ -358,7 +358,7 @@ def _generation(line: Line, at: int) -> int:
 def _get(said: Mapping[str, str], key: str) -> str:
     if key not in said:
         raise GarbledAnswer(f"the answer does not say `{key}`")
-    return said[key]
+    return bounded(said[key], key)
 
 
 def _text(said: Mapping[str, str], key: str) -> str:
