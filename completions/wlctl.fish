@@ -57,7 +57,7 @@ complete -c wlctl -n "__wlctl_at ''" -a alerts -d 'What is wrong and waits for s
 complete -c wlctl -n "__wlctl_at ''" -a audit -d 'The chain: what happened, in order, and whether the record of it is whole.'
 complete -c wlctl -n "__wlctl_at ''" -a ledger -d 'The ledger itself: checked, backed up, brought back, migrated.'
 complete -c wlctl -n "__wlctl_at ''" -a config -d 'Settings, and who set them.'
-complete -c wlctl -n "__wlctl_at ''" -a help -d 'Explain exit codes, error codes, states and the other words of the output.'
+complete -c wlctl -n "__wlctl_at ''" -a help -d 'Explain exit codes, error codes, states and the other words of the output, and commands.'
 complete -c wlctl -n "__wlctl_at ''" -a completion -d 'Print the completions for a shell.'
 complete -c wlctl -n "__wlctl_at ''" -l version -d 'Show the version'
 complete -c wlctl -n "__wlctl_at ''" -s h -l help -d 'Show this text'

@@ -78,7 +78,7 @@ _wlctl() {
                 'audit:The chain: what happened, in order, and whether the record of it is whole.'
                 'ledger:The ledger itself: checked, backed up, brought back, migrated.'
                 'config:Settings, and who set them.'
-                'help:Explain exit codes, error codes, states and the other words of the output.'
+                'help:Explain exit codes, error codes, states and the other words of the output, and commands.'
                 'completion:Print the completions for a shell.'
             )
             options=(

@@ -9,7 +9,7 @@ from typer.core import TyperOption
 from typer.exceptions import TyperException
 
 import wlctl
-from wlctl.cli.command import CONTEXT, Lazy, LazyGroup, PlainCommand
+from wlctl.cli.command import CONTEXT, Lazy, LazyGroup, PlainCommand, in_words
 from wlctl.cli.options import Session, session_of
 from wlctl.cli.streams import Streams
 from wlctl.errors import ExitCode, InternalError, Interrupted, OutputFailed, UsageError, WlctlError
@@ -148,7 +148,7 @@ def _usage(error: TyperException) -> UsageError:
     hint = f"did you mean {near[0]}?" if near else f"see `{path} --help`"
     said = error.message if near else error.format_message()
     said = said.strip().removesuffix(".")
-    return UsageError(said[:1].lower() + said[1:], hint=hint)
+    return UsageError(in_words(said[:1].lower() + said[1:]), hint=hint)
 
 
 def _show_version(ctx: typer.Context, _param: TyperOption, wanted: bool) -> None:

@@ -62,8 +62,8 @@ def log(
         kind=kind,
         instance=instance,
         node=node,
-        since_ms=None if since is None else times.moment_ms(since, now_ms=now_ms),
-        until_ms=None if until is None else times.moment_ms(until, now_ms=now_ms),
+        since_ms=None if since is None else times.moment_ms(since, now_ms=now_ms, of="--since"),
+        until_ms=None if until is None else times.moment_ms(until, now_ms=now_ms, of="--until"),
     )
     if follow and tail is None:
         tail = FOLLOWED_TAIL

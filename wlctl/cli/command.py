@@ -1,6 +1,7 @@
 """How commands are declared: each takes the global options, and is loaded only when it runs."""
 
-from collections.abc import Callable, Iterator, Mapping
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import MISSING, fields
 from difflib import get_close_matches
@@ -16,6 +17,9 @@ from typer.exceptions import TyperException
 from wlctl.cli.escape import visible
 from wlctl.cli.options import GLOBAL_OPTIONS, session_of
 from wlctl.errors import UsageError
+
+SENTENCE_MAX = 200
+"""More than any first sentence of a help has."""
 
 CONTEXT = {"help_option_names": ["-h", "--help"]}
 
@@ -64,8 +68,16 @@ class Command(TyperCommand):
         return [*self.params, _HELP, *GLOBAL_OPTIONS]
 
     def format_options(self, ctx: Any, formatter: Any) -> None:
-        """List the command's own options first and apart."""
-        _format_options(self.params, ctx, formatter)
+        """List the command's own options first and apart, and show how it is typed."""
+        _format_own(self.params, ctx, formatter)
+        _format_examples(ctx, formatter)
+        _format_options("Options of every command", GLOBAL_OPTIONS, ctx, formatter)
+
+    def format_epilog(self, ctx: Any, formatter: Any) -> None:
+        """Say where the exit codes are that the help does not name."""
+        formatter.write_paragraph()
+        with formatter.indentation():
+            formatter.write_text("Exit codes are those of every command: `wlctl help exit-codes`.")
 
     def invoke(self, ctx: Any) -> Any:
         """Check what was asked for, then run."""
@@ -90,7 +102,19 @@ class Group(TyperGroup):
     def format_options(self, ctx: Any, formatter: Any) -> None:
         """List the commands before the options."""
         self.format_commands(ctx, formatter)
-        _format_options(self.params, ctx, formatter)
+        _format_own(self.params, ctx, formatter)
+        _format_options("Options of every command", GLOBAL_OPTIONS, ctx, formatter)
+
+    def format_commands(self, ctx: Any, formatter: Any) -> None:
+        """List each command with the whole first sentence of its help."""
+        with formatter.section("Commands"):
+            formatter.write_dl(
+                [
+                    (name, visible(command.get_short_help_str(limit=SENTENCE_MAX)))
+                    for name in self.list_commands(ctx)
+                    if (command := self.get_command(ctx, name)) is not None and not command.hidden
+                ]
+            )
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """Answer a group without a command with its help, and the exit code of a usage error."""
@@ -114,20 +138,42 @@ class Group(TyperGroup):
         )
 
 
-def _format_options(own: list[Any], ctx: Any, formatter: Any) -> None:
-    sections = {
-        "Arguments": [param for param in own if param.param_type_name == "argument"],
-        "Options": [*(param for param in own if param.param_type_name == "option"), _HELP],
-        "Options of every command": list(GLOBAL_OPTIONS),
-    }
-    for title, params in sections.items():
-        records = [record for param in params if (record := param.get_help_record(ctx)) is not None]
-        if records:
-            with formatter.section(title):
-                # An argument that may be left out shows brackets; the others need no remark.
-                formatter.write_dl(
-                    [(name, about.replace("  [required]", "")) for name, about in records]
-                )
+def _format_own(own: Sequence[Any], ctx: Any, formatter: Any) -> None:
+    arguments = [param for param in own if param.param_type_name == "argument"]
+    options = [*(param for param in own if param.param_type_name == "option"), _HELP]
+    _format_options("Arguments", arguments, ctx, formatter)
+    _format_options("Options", options, ctx, formatter)
+
+
+def _format_options(title: str, params: Iterable[Any], ctx: Any, formatter: Any) -> None:
+    records = [record for param in params if (record := param.get_help_record(ctx)) is not None]
+    if records:
+        with formatter.section(title):
+            # An argument that may be left out shows brackets; the others need no remark.
+            formatter.write_dl(
+                [(name, in_words(about.replace("  [required]", ""))) for name, about in records]
+            )
+
+
+def _format_examples(ctx: Any, formatter: Any) -> None:
+    from wlctl.cli.examples import EXAMPLES  # for those who ask for help
+
+    lines = EXAMPLES.get(ctx.command_path.partition(" ")[2], ())
+    if lines:
+        with formatter.section("Examples"):
+            for line in lines:  # whole, so that it can be copied
+                formatter.write(f"{'':{formatter.current_indent}}{line}\n")
+
+
+_RANGE = re.compile(r"(\S+?)<=x<=(\S+?)(?=[];. ]|$)")
+_FROM = re.compile(r"x>=(\S+?)(?=[];. ]|$)")
+
+
+def in_words(text: str) -> str:
+    """Say in words what the parser says of numbers."""
+    said = _FROM.sub(r"at least \1", _RANGE.sub(r"\1 to \2", text))
+    said = said.replace("is not in the range at least", "is not at least")
+    return re.sub(r"is not a valid (?:int|integer)(?: range)?", "is not a whole number", said)
 
 
 _METAVARS = {"int": "N", "int range": "N", "float": "N", "float range": "N", "str": "TEXT"}

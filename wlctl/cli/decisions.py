@@ -29,7 +29,7 @@ def decisions(
     """List what was decided, oldest first, dry runs and what fitted nowhere included."""
     session = session_of(ctx)
     now_ms = session.runtime.now_ms()
-    since_ms = times.moment_ms(since, now_ms=now_ms) if since else None
+    since_ms = times.moment_ms(since, now_ms=now_ms, of="--since") if since else None
     found = flow.ls(session.runtime, workload=workload, node=node, since_ms=since_ms)
     columns: list[render.Column[Stored]] = [
         render.Column("DECISION", "decision", lambda one: one.id, lambda one: one.id[:SHORT]),

@@ -62,7 +62,7 @@ def stop(
     if dry_run:
         targets.show_only(session, Verb.STOP.value, chosen)
         return
-    within_s = times.duration_s(timeout) if timeout else None
+    within_s = times.duration_s(timeout, of="--timeout") if timeout else None
     _answer(
         session,
         chosen,
@@ -106,7 +106,7 @@ def unload(
         return
     if purge and chosen:
         session.confirm(f"Remove the data of {', '.join(one.name for one in chosen)} for good?")
-    within_s = times.duration_s(timeout) if timeout else None
+    within_s = times.duration_s(timeout, of="--timeout") if timeout else None
     _answer(
         session,
         chosen,
@@ -126,7 +126,7 @@ def grace_ms_of(grace: str, *, now: bool) -> int | None:
         raise UsageError("--now is --grace 0s, so only one of them", hint="leave one out")
     if now:
         return 0
-    return int(times.duration_s(grace) * 1000) if grace else None
+    return int(times.duration_s(grace, of="--grace") * 1000) if grace else None
 
 
 def _answer(

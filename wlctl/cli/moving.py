@@ -50,7 +50,7 @@ def move(
         to=NodeName(to) if to else None,
         stop_first=stop_first,
         dry_run=dry_run,
-        timeout_s=times.duration_s(timeout),
+        timeout_s=times.duration_s(timeout, of="--timeout"),
     )
     instance = flow.find(session.runtime, name)
     with patience(session, "the step under way") as go_on:

@@ -26,7 +26,7 @@ def cordon(
 ) -> None:
     """Let nothing new be placed on a node; what runs there goes on."""
     session = session_of(ctx)
-    for_ms = int(times.duration_s(during) * 1000) if during else None
+    for_ms = int(times.duration_s(during, of="--for") * 1000) if during else None
     if for_ms == 0:
         raise UsageError("a cordon cannot end before it begins", hint="--for 30m")
     node = flow.cordon(session.runtime, name, for_ms=for_ms)

@@ -83,7 +83,7 @@ def drain(
             name,
             stop_rest=stop_rest,
             dry_run=dry_run,
-            deadline_s=times.duration_s(deadline) if deadline else None,
+            deadline_s=times.duration_s(deadline, of="--deadline") if deadline else None,
             go_on=go_on,
         )
         called_off = not go_on()

@@ -42,11 +42,15 @@ def place(ctx: typer.Context, asked: Asked) -> None:
 
     The policy in force is asked for every node (`wlctl policy show`): a node it denies is rejected
     with the rule that decided, and so is one that would need an approver first.
+
+    Exit 3: no node can take it. Exit 4: it may not be placed, or its name or key is taken. Exit 7:
+    some of --count are up, some are not. Exit 8: it does not come out as in --plan. Exit 9: no
+    candidate could be reached.
     """
     session = session_of(ctx)
     _check(asked)
     order = _order(asked, session.settings)
-    timeout_s = duration_s(asked.timeout)
+    timeout_s = duration_s(asked.timeout, of="--timeout")
     what = "deciding" if asked.dry_run else "placing"
     with (
         patience(session, "what is under way on the nodes") as go_on,
@@ -98,7 +102,7 @@ def _order(asked: Asked, settings: Settings) -> Order:
         env=environment(asked.env or (), asked.env_file),
         args=tuple(asked.args or ()),
         secrets=tuple(map(_entry, asked.secret or ())),
-        lease_ms=round(duration_s(asked.lease) * 1000) if asked.lease else None,
+        lease_ms=round(duration_s(asked.lease, of="--lease") * 1000) if asked.lease else None,
         migratable=False if asked.no_migrate else None,
         max_reschedules=asked.max_reschedules,
         key=asked.key,

@@ -36,8 +36,11 @@ def local_of(at: str) -> str:
     return local(int(datetime.fromisoformat(at).timestamp() * _SECOND_MS))
 
 
-def duration_s(text: str) -> float:
+def duration_s(text: str, *, of: str = "") -> float:
     """Read a duration such as `90s`, `2h` or `1h30m`.
+
+    Args:
+        of: The option that it was given with, for whoever mistyped it.
 
     Raises:
         UsageError: It is another thing, or longer than 100 years.
@@ -46,11 +49,15 @@ def duration_s(text: str) -> float:
         total_s = sum(float(count) * _UNITS_S[unit] for count, unit in _PART.findall(text))
         if total_s <= _MOST_S:
             return total_s
-    raise UsageError(f"{text!r} is not a duration", hint="write one as 90s, 15m, 2h, 3d or 1h30m")
+    said = f"{of} {text!r}".lstrip()
+    raise UsageError(f"{said} is not a duration", hint="write one as 90s, 15m, 2h, 3d or 1h30m")
 
 
-def moment_ms(text: str, *, now_ms: int) -> int:
+def moment_ms(text: str, *, now_ms: int, of: str = "") -> int:
     """Read a moment: a duration before now, or RFC 3339.
+
+    Args:
+        of: As `duration_s` has it.
 
     Raises:
         UsageError: It is neither, or has no offset from UTC.
@@ -62,8 +69,9 @@ def moment_ms(text: str, *, now_ms: int) -> int:
     except ValueError:
         at = None
     if at is None or at.tzinfo is None:
+        said = f"{of} {text!r}".lstrip()
         raise UsageError(
-            f"{text!r} is not a moment",
+            f"{said} is not a moment",
             hint="write 2h for two hours ago, or RFC 3339 with its offset: 2026-01-31T18:00:00Z",
         )
     return int(at.timestamp() * _SECOND_MS)

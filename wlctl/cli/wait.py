@@ -44,7 +44,7 @@ def wait(
     has failed does not run until somebody starts it.
     """
     session = session_of(ctx)
-    ends_at_s = session.runtime.elapsed_s() + times.duration_s(timeout)
+    ends_at_s = session.runtime.elapsed_s() + times.duration_s(timeout, of="--timeout")
     machines = [name.removeprefix(NODE) for name in names or () if name.startswith(NODE)]
     if machines and (workload or node or label or everything or len(machines) < len(names or ())):
         raise UsageError("copies and nodes are waited for apart", hint="give one kind of names")
