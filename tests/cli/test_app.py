@@ -83,7 +83,7 @@ def odd(program: Program) -> Program:
         pytest.param(
             ["much", "--lines", "many"],
             2,
-            "wlctl: invalid value for '--lines': 'many' is not a valid int: "
+            "wlctl: invalid value for '--lines': 'many' is not a whole number: "
             "see `wlctl much --help` [usage]",
             id="a value of the wrong kind",
         ),
