@@ -98,9 +98,10 @@ class Setting:
     busy_timeout_s: float = 0.2
 
     @contextmanager
-    def runtime(self) -> Iterator[TestRuntime]:
+    def runtime(self, *, patience_s: float = 0.0) -> Iterator[TestRuntime]:
         """Run the program once; its locks are gone at the end, however it ended."""
-        settings = replace(settings_for(self.home), busy_timeout_s=self.busy_timeout_s)
+        timeout_s = max(patience_s, self.busy_timeout_s)
+        settings = replace(settings_for(self.home), busy_timeout_s=timeout_s)
         rt = TestRuntime(settings, self.world, self.clock)
         try:
             yield rt
@@ -116,7 +117,8 @@ class Setting:
             add(rt, name, address, tier, accept_key=lambda _fingerprint: None)
 
     def place(self, **options: object) -> Report:
-        with self.runtime() as rt:
+        """Place; several copies at once wait for each other as long as a busy machine needs."""
+        with self.runtime(patience_s=30.0 if "count" in options else 0.0) as rt:
             report = place(rt, Order(package=self.package, **options))  # type: ignore[arg-type]
         self.reports.append(report)
         return report

@@ -20,6 +20,7 @@ NOISY = '[policy]\nlabels = ["noisy", "batch"]\n'
 @pytest.fixture
 def three(setting: Setting) -> Setting:
     """`a` and `b` of the workload web on two nodes, and `c` of the noisy workload loud."""
+    setting.busy_timeout_s = 30  # several verbs at once wait for each other
     setting.add_node("elm")
     setting.add_node("oak")
     setting.place(name="a", pin="elm")
