@@ -90,6 +90,8 @@ class FakeNode:
         checkpoints: Of the ledger, oldest first.
         claims: Claim of a decision to what became of it: placed, refused or cancelled.
         placed: Claim to the request that was carried out.
+        settled: What `settle` answers instead of doing it.
+        unread: Runs of which an ending reads nothing.
     """
 
     node_id: str = "a" * 32
@@ -133,6 +135,8 @@ class FakeNode:
     checkpoints: list[Checkpoint] = field(default_factory=list)
     fleet: Fleet = field(default_factory=Fleet)
     witness_of: InstallationId = NOBODY
+    settled: Settled | None = None
+    unread: set[tuple[InstanceId, int]] = field(default_factory=set)
 
     @property
     def containment(self) -> Containment:
@@ -582,6 +586,8 @@ class FakeSession:
 
     def _settle(self, request: SettleRequest) -> Settled | Refused:
         node = self.node
+        if node.settled is not None:
+            return replace(node.settled, node_id=node.node_id)
         was = node.claims.get(request.decision, "")
         if was == "placed":
             return Settled(node.node_id, SettleOutcome.PLACED, None, ())
@@ -632,7 +638,8 @@ class FakeSession:
         made = {number for iid, number in node.runs if iid == instance}
         asked = sorted(made | ({generation} if generation else set()))
         node.ended |= {(instance, one) for one in asked if node.alive.get(instance) != one}
-        return tuple(node.readings(instance, one) for one in asked)
+        read = [one for one in asked if (instance, one) not in node.unread]
+        return tuple(node.readings(instance, one) for one in read)
 
     def logs(
         self,

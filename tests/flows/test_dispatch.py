@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 
 from tests.flows.setting import Setting
-from tests.world import Hook, lost_at, peaceful
+from tests.world import FakeNode, Hook, lost_at, peaceful
 from wlctl.errors import Indeterminate, KeySpent, NameTaken, Overtaken, PlanMoved, UsageError
 from wlctl.flows import packages
 from wlctl.flows.deciding import Order
@@ -15,8 +15,9 @@ from wlctl.flows.plan import Choice, Plan
 from wlctl.flows.signing import KeyChoice
 from wlctl.ledger.attempts import Outcome
 from wlctl.ledger.verify import Verified
-from wlctl.model.actions import RefusalCode, Refused
-from wlctl.model.ids import NodeName
+from wlctl.model.actions import RefusalCode, Refused, Settled, SettleOutcome
+from wlctl.model.generation import Liveliness, Readings
+from wlctl.model.ids import InstanceId, NodeName
 from wlctl.model.instance import State
 
 FULL = Refused(RefusalCode.ADMISSION, "no room any more")
@@ -191,6 +192,49 @@ def test_what_cannot_be_settled_ends_the_dispatch_and_holds_everything(setting: 
     with pytest.raises(Indeterminate, match="nobody knows whether web runs on elm"):
         setting.place(prefer=(NodeName("elm"),), refresh=False)
     assert setting.alive() == [("elm", setting.instance("web").id)]
+
+
+RAN = FakeNode(runs={(InstanceId("x"), 1): FakeNode.boot_id}).readings(InstanceId("x"), 1)
+RUNS = replace(RAN, leader=Liveliness.ALIVE)
+
+
+def settled_as(outcome: SettleOutcome, *readings: Readings) -> Settled:
+    return Settled("", outcome, None, readings)
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        pytest.param(settled_as(SettleOutcome.WORKING), id="its place is still at work there"),
+        pytest.param(settled_as(SettleOutcome.UNPROVEN), id="what it began is not read as gone"),
+        pytest.param(settled_as(SettleOutcome.CANCELLED, RUNS), id="what it called off runs"),
+    ],
+)
+def test_a_word_without_the_proof_settles_nothing(setting: Setting, answer: Settled) -> None:
+    setting.add_node("elm", settled=answer)
+    setting.add_node("oak")
+    setting.world.hook = vanishing(setting)
+
+    report = setting.place(prefer=(NodeName("elm"),), refresh=False)
+
+    assert outcomes(setting) == [("elm", "indeterminate", "")]
+    assert report.copies[0].is_open
+    assert setting.instance("web").unsettled
+    assert [held.node for held in setting.holds()] == ["elm"]
+    setting.world.nodes["elm"].settled = None
+    assert setting.place(prefer=(NodeName("elm"),), refresh=False).copies[0].is_placed
+    assert_in_order(setting)
+
+
+def test_what_was_called_off_and_is_proven_gone_is_gone_past(setting: Setting) -> None:
+    setting.add_node("elm", settled=settled_as(SettleOutcome.CANCELLED, RAN))
+    setting.add_node("oak")
+    setting.world.hook = vanishing(setting)
+
+    setting.place(prefer=(NodeName("elm"),), refresh=False)
+
+    assert outcomes(setting) == [("elm", "indeterminate", "cancelled"), ("oak", "placed", "")]
+    assert_in_order(setting)
 
 
 def test_the_same_order_typed_again_adopts_what_is_there(setting: Setting) -> None:

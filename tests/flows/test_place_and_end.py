@@ -212,6 +212,26 @@ def test_what_is_not_proven_gone_keeps_what_it_holds_and_is_asked_again(setting:
 
 
 @pytest.mark.parametrize("verb", Verb)
+def test_that_nothing_was_read_of_a_run_is_no_proof_of_its_end(
+    setting: Setting, verb: Verb
+) -> None:
+    setting.add_node("elm")
+    setting.place()
+    end = setting.stop if verb is Verb.STOP else setting.unload
+    node, iid = setting.world.nodes["elm"], setting.instance("web").id
+    node.unread.add((iid, 1))
+
+    first = end("web")
+
+    assert (first.end, first.detail) == (End.UNPROVEN, "g1: the node read nothing of it")
+    assert first.instance.state is State.STOPPING
+    assert len(setting.holds()) == 1
+    node.unread.clear()
+    assert end("web").end is End.DONE
+    assert setting.holds() == ()
+
+
+@pytest.mark.parametrize("verb", Verb)
 def test_a_node_that_cannot_be_reached_gets_the_wish_recorded(setting: Setting, verb: Verb) -> None:
     setting.add_node("elm")
     setting.place()
