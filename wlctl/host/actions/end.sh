@@ -134,6 +134,14 @@ end_cgroup() { # DIR INODE PARENT_INODE -> c: as gone_cgroup, or removed, occupi
 		nap
 	done
 }
+both_removed() { # CTL LIMIT: the usual end, nothing left in either, with one program for both
+	populated "$1"
+	b_p=$p
+	populated "$2"
+	[ "$b_p$p" = 00 ] || return 1
+	b_is=$(stat -c %i "$1" "$2" 2>/dev/null 7>&-)
+	[ "$b_is" = "$r_ctl$nl$r_limit" ] && rmdir "$1" "$2" 2>/dev/null 7>&-
+}
 ask_leader() { # SIGNAL: -> asked: the generations whose leader was alive to hear it
 	load_record "$G"
 	life "$r_leader" "$r_leader_start" "$r_boot"
@@ -243,13 +251,17 @@ end_cgroups() { # -> e_ctl, e_limit; ctl first: processes only ever move from th
 		e_sup=gone
 		# before the rest: its checks run in there
 		[ "$spares" = yes ] || end_supervisor "$r_cg/ctl/sup" || e_sup=left
-		end_cgroup "$r_cg/ctl/g$gen" "$r_ctl" "$r_ctl_up"
-		e_ctl=$c
-		[ "$e_sup" = gone ] || e_ctl=occupied
 		oom_kills "$r_cg/limit/g$gen"
 		case $o in - | 0) ;; *) made_here "$G/oom" "$o .$nl" ;; esac # the count goes with the cgroup
-		end_cgroup "$r_cg/limit/g$gen" "$r_limit" "$r_limit_up"
-		e_limit=$c
+		if both_removed "$r_cg/ctl/g$gen" "$r_cg/limit/g$gen"; then
+			e_ctl=removed e_limit=removed
+		else
+			end_cgroup "$r_cg/ctl/g$gen" "$r_ctl" "$r_ctl_up"
+			e_ctl=$c
+			end_cgroup "$r_cg/limit/g$gen" "$r_limit" "$r_limit_up"
+			e_limit=$c
+		fi
+		[ "$e_sup" = gone ] || e_ctl=occupied
 		[ "$r_cg" != "$cg/$installation/$iid" ] || return 0
 	fi
 	# what no record names can only be empty directories, of a launch that was cut; of a generation
@@ -331,7 +343,7 @@ end_all() { # GENERATIONS GRACE_MS SIGNAL -> clean, readings: all of them, side 
 	if load_spec; then
 		run_base
 		e_run=$run/$short
-		[ "$spares" = yes ] || rm -rf "${e_run:?}/secrets" 2>/dev/null 7>&-
+		[ "$spares" = yes ] || [ ! -e "$e_run/secrets" ] || rm -rf "${e_run:?}/secrets" 2>/dev/null 7>&-
 	fi
 	for gen in $1; do
 		G=$D/g$gen
@@ -355,7 +367,7 @@ end_all() { # GENERATIONS GRACE_MS SIGNAL -> clean, readings: all of them, side 
 		answer_end
 		readings="$readings$reading$nl"
 		if is_clean; then
-			[ -e "$G/ended" ] || put "$G/ended" "$t"
+			[ -e "$G/ended" ] || made_here "$G/ended" "$t .$nl" || put "$G/ended" "$t"
 			made_here "$G/proof" "$reading .$nl"
 			rm -rf "${G:?}/tmp" "$G/work" "$G/data" "$G/fifo" "$G/init.sh" "$G/launch" "$G/environ" "$G/waiter" \
 				"$G/go" "$G/gone" "$G/health.out" \
