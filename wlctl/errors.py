@@ -4,8 +4,13 @@ The docstring of a leaf is what `wlctl help CODE` prints: it says what happened 
 to do about it. The message and the hint of a raised error say it for the case at hand.
 """
 
+from collections.abc import Iterable
 from enum import IntEnum
+from itertools import islice
 from typing import ClassVar
+
+NAMES_COMPARED = 1000
+"""With more there are, whoever mistyped a name waits longer than the hint is worth."""
 
 
 class ExitCode(IntEnum):
@@ -86,6 +91,14 @@ class UnknownName(WlctlError):
 
     code = "unknown-name"
     exit_code = ExitCode.USAGE
+
+    @classmethod
+    def among(cls, known: Iterable[str], word: str, said: str, *, hint: str) -> "UnknownName":
+        """Say it, and which of the names that are known was probably meant."""
+        from difflib import get_close_matches  # for those few who mistype
+
+        near = get_close_matches(word, islice(known, NAMES_COMPARED), n=1)
+        return cls(said, hint=f"did you mean {near[0]}? {hint}" if near else hint)
 
 
 class AmbiguousName(WlctlError):

@@ -427,6 +427,21 @@ def test_a_copy_is_started_while_another_signer_vouches_for_it(setting: Setting)
     assert start(setting).begin is Begin.DONE
 
 
+@pytest.mark.parametrize(
+    ("word", "hint"),
+    [
+        pytest.param("mee", "did you mean me? `wlctl signer ls` lists them", id="a slip"),
+        pytest.param("zoe", "`wlctl signer ls` lists them", id="nothing like it"),
+    ],
+)
+def test_who_mistypes_a_name_is_told_which_was_meant(
+    setting: Setting, word: str, hint: str
+) -> None:
+    with setting.runtime() as rt, pytest.raises(UnknownName) as raised:
+        signers.rm(rt, word)
+    assert raised.value.hint == hint
+
+
 def findings(setting: Setting) -> dict[str, tuple[Health, str]]:
     with setting.runtime() as rt:
         return {one.about: (one.health, one.text) for one in doctor.examine(rt)}

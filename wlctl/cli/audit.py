@@ -136,18 +136,21 @@ def _witness_json(one: Witnessed) -> dict[str, Json]:
 
 
 def _witness_line(one: Witnessed) -> str:
-    at = f"{one.newest.epoch}.{one.newest.seq}" if one.newest else ""
+    at = f"event {one.newest.seq}" if one.newest else ""
+    if one.newest and one.newest.epoch:
+        at += f" of epoch {one.newest.epoch}"
     match one.standing:
         case Standing.AGREES:
-            return f"{one.node} agrees: {one.checked} checkpoints, the newest of event {at}"
+            checked = render.counted(one.checked, "checkpoint")
+            return f"{one.node} agrees: {checked}, the newest of {at}"
         case Standing.NONE:
             return f"{one.node} keeps no checkpoint yet"
         case Standing.SUPERSEDED:
-            return f"{one.node} agrees: its newest, {at}, is of before the ledger was rebuilt"
+            return f"{one.node} agrees: its newest, of {at}, is from before the ledger was rebuilt"
         case Standing.ROLLED_BACK:
-            return f"{one.node} was told more: event {at} is not in this ledger, it was rolled back"
+            return f"{one.node} was told more: {at} is not in this ledger, it was rolled back"
         case Standing.FORKED:
-            return f"{one.node} was told another event {at}: the ledger was forked"
+            return f"{one.node} was told another {at}: the ledger was forked"
         case None:
             assert one.failure is not None, "there is a reason for what is not known"
             return f"{one.node} could not be asked ({one.failure.code}): {one.failure.message}"

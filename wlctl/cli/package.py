@@ -237,7 +237,8 @@ def gc(
         "forgotten": [one.id for one in done.forgotten],
         "kept": done.kept,
     }
-    lines = [f"{would} {len(done.files)} files, {done.size_bytes} bytes; {done.kept} packages kept"]
+    removed, kept = render.counted(len(done.files), "file"), render.counted(done.kept, "package")
+    lines = [f"{would} {removed}, {done.size_bytes} bytes; {kept} kept"]
     lines += [f"{would} {one.name} {one.version} from the list" for one in done.forgotten]
     render.document(session, "wlctl.package-gc/1", value, lines)
 

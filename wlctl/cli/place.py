@@ -130,6 +130,8 @@ def _keep(session: Session, report: Report, asked: Asked) -> None:
     if report.is_stale:
         description = f"{asked.package}/workload.toml"
         session.note(f"{description} was changed after the build; what was built counts")
+    if report.document is None and (asked.why or asked.html_file):
+        session.note(f"nothing had to be decided: `wlctl explain {report.name}` has what was")
     if asked.plan_out is not None and report.plan is not None:
         plan.write(report.plan, asked.plan_out)
     if asked.html_file is not None:

@@ -149,9 +149,12 @@ def _counts(policy: Policy) -> dict[str, Json]:
 
 
 def _words(policy: Policy) -> str:
-    words = [f"{len(policy.permits)} permits", f"{len(policy.denies)} denies"]
+    words = [
+        render.counted(len(policy.permits), "permit"),
+        render.counted(len(policy.denies), "deny", "denies"),
+    ]
     if policy.ceiling is not None:
         words.append(f"a ceiling of {policy.ceiling.magnitude:g}")
     if policy.approvers:
-        words.append(f"{len(policy.approvers)} approvers")
+        words.append(render.counted(len(policy.approvers), "approver"))
     return ", ".join(words)

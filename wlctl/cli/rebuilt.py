@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 
+from wlctl.cli import render
 from wlctl.errors import ExitCode
 from wlctl.flows.rebuild import Rebuilt
 from wlctl.flows.recalled import Recall
@@ -18,11 +19,13 @@ def exit_code(done: Rebuilt) -> ExitCode:
 def lines(done: Rebuilt) -> Iterator[str]:
     """Say what came of it, in words."""
     what = "made another ledger of" if done.made else "asked the nodes of"
-    yield f"{what} installation {done.installation}: {len(done.nodes)} nodes answered"
+    answered = render.counted(len(done.nodes), "node")
+    yield f"{what} installation {done.installation}: {answered} answered"
     for name, failure in done.failures:
         yield f"  {name} could not be asked ({failure.code}): {failure.message}"
     new = [copy for copy in done.copies if copy.is_new]
-    yield f"  {len(done.copies)} copies are there, of which {len(new)} were not known"
+    there = render.counted(len(done.copies), "copy is", "copies are")
+    yield f"  {there} there, not known before: {len(new)}"
     for copy in new:
         yield f"  {copy.name} on {copy.node}"
     for copy in done.copies:

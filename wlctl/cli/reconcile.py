@@ -147,9 +147,9 @@ def _summary(found: Pass) -> str:
     if found.open:
         silent += f"; alerts open: {found.open}"
     wrong = sum(bool(one.trouble) for one in found.done)
-    return (
-        f"{found.asked} nodes{silent}; {len(found.done) - wrong} brought nearer, "
-        f"{wrong} not as they should be"
+    did = (
+        f"{len(found.done) - wrong} brought nearer, {wrong} not as they should be"
         if found.done
-        else f"{found.asked} nodes{silent}; nothing to do"
+        else "nothing to do"
     )
+    return f"{render.counted(found.asked, 'node')}{silent}; {did}"

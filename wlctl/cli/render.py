@@ -160,6 +160,11 @@ def document(
                 session.streams.data(f"{visible(line)}\n")
 
 
+def counted(count: int, thing: str, things: str = "") -> str:
+    """Say how many, in the plural unless it is one: `1 node`, `2 nodes`."""
+    return f"{count} {thing if count == 1 else things or f'{thing}s'}"
+
+
 def _record(columns: Sequence[Column[T]], item: T) -> dict[str, Json]:
     return {column.key: column.value(item) for column in columns}
 

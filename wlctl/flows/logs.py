@@ -105,8 +105,10 @@ def _pieces(rt: Runtime, instance: Instance, run: int, *, lines: int) -> Iterato
                         after=after,
                     )
                     if isinstance(found, Refused):
-                        which = f"{instance.name} g{run}" if run else instance.name
-                        raise NoOutput(f"{node.name} has no output of {which}: {found.detail}")
+                        raise NoOutput(
+                            f"{node.name} has no output: {found.detail}",
+                            hint=f"`wlctl history {instance.name}` lists its runs",
+                        )
                     run = found.generation
                     after = found.next_byte
                     yield found

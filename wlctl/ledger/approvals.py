@@ -138,7 +138,10 @@ def find(tx: ReadTx, installation: str, prefix: str) -> Approval:
     same = approvals.c.id.startswith(prefix, autoescape=True)
     rows = tx.conn.execute(select(approvals).where(same).limit(2)).all()
     if not rows:
-        raise UnknownName(f"nothing that was deferred has the id {prefix}")
+        raise UnknownName(
+            f"nothing that was deferred has the id {prefix}",
+            hint="`wlctl approvals` lists what waits for an approver",
+        )
     if len(rows) > 1:
         raise AmbiguousName(f"{prefix} fits more than one approval", hint="write more of the id")
     return _of(rows[0], installation)

@@ -145,7 +145,9 @@ def find(tx: ReadTx, prefix: str) -> Stored:
     same = decisions.c.id.startswith(prefix, autoescape=True)
     rows = tx.conn.execute(select(decisions).where(same).limit(2)).all()
     if not rows:
-        raise UnknownName(f"there is no decision {prefix}")
+        raise UnknownName(
+            f"there is no decision {prefix}", hint="`wlctl decisions` lists what was decided"
+        )
     if len(rows) > 1:
         raise AmbiguousName(f"{prefix} fits more than one decision", hint="write more of the id")
     return _stored(rows[0], rows[0].document)

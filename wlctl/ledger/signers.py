@@ -75,7 +75,9 @@ def get(tx: ReadTx, name: str) -> Signer:
     """
     row = tx.conn.execute(select(signers).where(signers.c.name == name)).one_or_none()
     if row is None:
-        raise UnknownName(f"there is no signer {name}", hint="`wlctl signer ls` lists them")
+        known = tx.conn.execute(select(signers.c.name)).scalars()
+        said, hint = f"there is no signer {name}", "`wlctl signer ls` lists them"
+        raise UnknownName.among(known, name, said, hint=hint)
     return _of(row)
 
 

@@ -47,8 +47,9 @@ def check_request(request: PlaceRequest, names: Collection[NodeName]) -> None:
         raise InvalidRequest(f"{path}: expected {expected}")
     for option, wanted in (("--pin", request.pin), *(("--why", name) for name in request.why)):
         if wanted is not None and wanted not in names:
-            raise UnknownName(
-                f"there is no node {visible(wanted)} ({option})", hint="see `wlctl node ls`"
+            said = f"there is no node {visible(wanted)} ({option})"
+            raise UnknownName.among(
+                sorted(names), wanted, said, hint="`wlctl node ls` lists the fleet"
             )
 
 

@@ -275,7 +275,7 @@ def _read(path: Path, max_bytes: int = _MAX_KEY_FILE_BYTES) -> tuple[bytes, int]
         # O_NONBLOCK: opening a FIFO must not wait for its other end before it is seen to be one.
         file = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
     except FileNotFoundError as error:
-        raise InvalidFile(f"there is no key file {path}") from error
+        raise InvalidFile(f"there is no file {path}") from error
     except OSError as error:
         raise _unreadable(path, error) from error
     try:

@@ -12,6 +12,8 @@ import paramiko
 
 from wlctl.errors import BannerTimeout, ConnectFailed, ConnectTimeout
 
+CHECK_WAY = "check address, port and firewalls, and that sshd runs there"
+
 COMPLAINT_MAX_BYTES = 4096
 
 HOLD_BYTES = 16 * 1024
@@ -124,10 +126,11 @@ def connect(host: str, port: int, where: str, connect_s: float) -> socket.socket
     try:
         sock = socket.create_connection((host, port), timeout=connect_s)
     except TimeoutError as error:
-        raise ConnectTimeout(f"{where} did not answer in {connect_s:g} s") from error
+        said = f"{where} did not answer in {connect_s:g} s"
+        raise ConnectTimeout(said, hint=CHECK_WAY) from error
     except (OSError, UnicodeError) as error:
         why = getattr(error, "strerror", None) or error
-        raise ConnectFailed(f"{where} cannot be connected to: {why}") from error
+        raise ConnectFailed(f"{where} cannot be connected to: {why}", hint=CHECK_WAY) from error
     sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
     for option, level, value in _DEAD_AFTER:
         sock.setsockopt(level, option, value)
