@@ -5,12 +5,12 @@ from pathlib import Path
 
 _DIRECTORY = Path(__file__).parent / "actions"
 
-_INSTANCE = ("state", "way", "tools", "process", "sheet", "fence", "spec", "end")
+_INSTANCE = ("state", "way", "tools", "process", "fence", "spec", "end")
 
 _LAUNCH = (
     *_INSTANCE,
-    *("signed", "revoked", "user", "health", "supervisor", "leases", "cgroups", "secrets"),
-    *("names", "policy", "budget", "launch"),
+    *("sheet", "staging", "signed", "revoked", "user", "health", "supervisor", "leases"),
+    *("cgroups", "secrets", "names", "policy", "budget", "launch"),
 )
 """What launches a generation: in an action, and again in the program that a supervisor starts."""
 
@@ -21,7 +21,7 @@ _PARTS: dict[str, tuple[str, ...]] = {
     "fetch": ("state", "fetch"),
     "place": ("release", "place"),
     "start": ("start",),
-    "stop": (*_INSTANCE, "names", "release", "stop"),
+    "stop": (*_INSTANCE, "sheet", "names", "release", "stop"),
     "prove": (*_INSTANCE, "prove"),
     "settle": (*_INSTANCE, "names", "release", "settle"),
     "status": (
