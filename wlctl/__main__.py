@@ -17,6 +17,8 @@ def main() -> int:
         return run(sys.argv[1:])
     except KeyboardInterrupt:
         return 130
+    finally:
+        gc.freeze()  # what is left goes with the process: nobody has to look for cycles in it
 
 
 if __name__ == "__main__":
