@@ -14,6 +14,7 @@ from paramiko.common import (
     OPEN_SUCCEEDED,
     cMSG_CHANNEL_DATA,
     cMSG_CHANNEL_EXTENDED_DATA,
+    cMSG_CHANNEL_WINDOW_ADJUST,
 )
 from paramiko.message import Message
 
@@ -28,7 +29,7 @@ from wlctl.host.ssh.connection import (
 from wlctl.host.ssh.route import Hop
 from wlctl.host.ssh.transport import SshChannel
 from wlctl.host.ssh.wire import Wire
-from wlctl.host.transport import Deadlines
+from wlctl.host.transport import ChannelSilent, Deadlines
 
 HOP = Hop("elm", "elm", 22, "root", (), (), True, "none", (), "elm")
 
@@ -129,6 +130,24 @@ class _Anybody(paramiko.ServerInterface):
 
 
 @contextmanager
+def dribbling(one: Callable[[], object]) -> Iterator[None]:
+    """Do `one` again and again, for as long as nobody has had enough."""
+    enough = threading.Event()
+
+    def run() -> None:
+        while not enough.wait(0.05):
+            one()
+
+    thread = threading.Thread(target=run)
+    thread.start()
+    try:
+        yield
+    finally:
+        enough.set()
+        thread.join()
+
+
+@contextmanager
 def session() -> Iterator[tuple[Connection, paramiko.Channel, paramiko.Channel]]:
     """A connection to a server of our own: it, and a channel as either side has it."""
     ours, theirs = socket.socketpair()
@@ -178,3 +197,23 @@ def test_whoever_keeps_to_it_may_send_any_amount() -> None:
             came += len(near.receive(20.0))
         thread.join()
         assert client.is_active()
+
+
+def test_whoever_takes_a_byte_at_a_time_is_given_up_in_time() -> None:
+    with session() as (client, channel, far):
+        assert far.transport is not None
+        send = far.transport._send_user_message  # type: ignore[attr-defined]  # past what a channel sends
+        more = Message().add_byte(cMSG_CHANNEL_WINDOW_ADJUST).add_int(far.remote_chanid).add_int(1)
+        near = SshChannel(client, channel, dead_after_s=20.0)
+        near.send(bytes(channel.out_window_size), 20.0)
+        with dribbling(lambda: send(more)), pytest.raises(ChannelSilent):
+            near.send(bytes(32768), 1.0)
+
+
+def test_whoever_complains_a_byte_at_a_time_is_not_listened_to_for_long() -> None:
+    with session() as (client, channel, far):
+        near = SshChannel(client, channel, dead_after_s=20.0)
+        with dribbling(lambda: far.send_stderr(b"x")):
+            said = near.complaint()
+        assert set(said) == {"x"}
+        assert len(said) < 1000

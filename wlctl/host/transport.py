@@ -107,7 +107,7 @@ class Channel(Protocol):
 
         Raises:
             ChannelEnded: It can take no more.
-            ChannelSilent: It took nothing for `timeout_s`.
+            ChannelSilent: It has not taken all of it after `timeout_s`.
         """
 
     def receive(self, timeout_s: float) -> bytes:

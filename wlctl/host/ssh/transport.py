@@ -19,6 +19,9 @@ from wlctl.model.node import Address
 
 COMPLAINT_MAX_BYTES = 4096
 
+COMPLAINT_S = 1.0
+"""It is asked for when the command has ended: what is under way arrives now or never."""
+
 READ_BYTES = 64 * 1024
 
 SETTLE_S = 0.1
@@ -44,8 +47,12 @@ class SshChannel:
     def send(self, data: bytes, timeout_s: float) -> None:
         """Write all of `data`; see `Channel`."""
         rest = memoryview(data)
-        self._channel.settimeout(timeout_s)
+        ends_at_s = time.monotonic() + timeout_s
         while rest:
+            # in all: the other side could take a byte at a time
+            if (left_s := ends_at_s - time.monotonic()) <= 0:
+                raise ChannelSilent
+            self._channel.settimeout(left_s)
             try:
                 sent = self._channel.send(bytes(rest))
             except TimeoutError:
@@ -93,8 +100,11 @@ class SshChannel:
 
     def complaint(self) -> str:
         """Return the beginning of the error stream."""
-        self._channel.settimeout(1.0)  # it ended: what is under way arrives now or never
+        ends_at_s = time.monotonic() + COMPLAINT_S
         while len(self._complaint) < COMPLAINT_MAX_BYTES:
+            if (left_s := ends_at_s - time.monotonic()) <= 0:
+                break
+            self._channel.settimeout(left_s)
             try:
                 got = self._channel.recv_stderr(COMPLAINT_MAX_BYTES)
             except (TimeoutError, EOFError, OSError, paramiko.SSHException):
