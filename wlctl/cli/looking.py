@@ -36,7 +36,16 @@ def ps(
         else None
     )
     now_ms = session.runtime.now_ms()
-    columns: list[render.Column[Listed]] = [
+    listed = flow.ps(session.runtime, chosen)
+    if not listed and not is_some and session.streams.out_is_terminal:
+        session.note("nothing is placed")
+    render.rows(session, "wlctl.ps/1", _columns(now_ms), listed)
+    if missing := flow.overdue(session.runtime, listed):
+        session.note(f"{_overdue(missing, now_ms)}: `wlctl reconcile`, and `wlctl help cron`")
+
+
+def _columns(now_ms: int) -> list[render.Column[Listed]]:
+    return [
         render.Column("NAME", "name", lambda one: one.instance.name),
         render.Column("NODE", "node", lambda one: one.instance.node),
         render.Column("DESIRED", "desired", lambda one: one.instance.desired.value),
@@ -77,12 +86,6 @@ def ps(
         render.Column("", "may_run_on", lambda one: list(one.may_run_on)),
         render.Column("", "package", lambda one: one.instance.package_id),
     ]
-    listed = flow.ps(session.runtime, chosen)
-    if not listed and not is_some and session.streams.out_is_terminal:
-        session.note("nothing is placed")
-    render.rows(session, "wlctl.ps/1", columns, listed)
-    if missing := flow.overdue(session.runtime, listed):
-        session.note(f"{_overdue(missing, now_ms)}: `wlctl reconcile`, and `wlctl help cron`")
 
 
 def _overdue(missing: flow.Overdue, now_ms: int) -> str:

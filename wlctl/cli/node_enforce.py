@@ -1,4 +1,4 @@
-"""`wlctl node enforce`."""
+"""`wlctl node enforce`, and who is told when an enforced node goes by older lists."""
 
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Annotated

@@ -129,7 +129,7 @@ def _outcome_of(copy: Dispatched) -> str:
 
 
 def lines(report: Report, waits: Waits, *, why: Sequence[str], everything: bool) -> Iterator[str]:
-    """Tell it to a person."""
+    """Say what became of an order, standing copies first, then why, then each attempt."""
     for one in report.standing:
         if one.unsettled:
             yield f"{one.name} is unsettled on {one.node}: that is finished before anything else"

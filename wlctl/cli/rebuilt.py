@@ -52,7 +52,7 @@ def _next(done: Rebuilt) -> Iterator[str]:
 
 
 def as_json(done: Rebuilt) -> dict[str, Json]:
-    """Say it as JSON."""
+    """Say what came of it to programs."""
     return {
         "installation": done.installation,
         "over": done.epoch is not None,
