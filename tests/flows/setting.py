@@ -87,7 +87,11 @@ class TestRuntime(Runtime):
 
 @dataclass
 class Setting:
-    """One installation and its world; each `runtime()` is one run of the program."""
+    """One installation and its world; each `runtime()` is one run of the program.
+
+    Attributes:
+        running: The runs that are under way, the one that began first before the others.
+    """
 
     home: Path
     world: World
@@ -96,6 +100,7 @@ class Setting:
     key: Path = Path()
     reports: list[Report] = field(default_factory=list)
     busy_timeout_s: float = 0.2
+    running: list[TestRuntime] = field(default_factory=list)
 
     @contextmanager
     def runtime(self, *, patience_s: float = 0.0) -> Iterator[TestRuntime]:
@@ -103,9 +108,11 @@ class Setting:
         timeout_s = max(patience_s, self.busy_timeout_s)
         settings = replace(settings_for(self.home), busy_timeout_s=timeout_s)
         rt = TestRuntime(settings, self.world, self.clock)
+        self.running.append(rt)
         try:
             yield rt
         finally:
+            self.running.remove(rt)
             if "ledger" in vars(rt):
                 rt.ledger.close()
 
@@ -155,7 +162,7 @@ class Setting:
         """Make another one that is the same by now, machines and all."""
         home = directory / "home"
         shutil.copytree(self.home, home)
-        return replace(self, home=home, world=deepcopy(self.world))
+        return replace(self, home=home, world=deepcopy(self.world), running=[])
 
     def holds(self) -> tuple[Hold, ...]:
         with self.runtime() as rt, rt.ledger.read() as tx:
