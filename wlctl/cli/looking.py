@@ -10,6 +10,9 @@ from wlctl.flows.listing import Listed
 from wlctl.ledger.troubles import Trouble
 from wlctl.model.event import Json, rfc3339
 from wlctl.model.generation import Containment
+from wlctl.model.instance import State
+
+ENDED = frozenset({State.STOPPED, State.FINISHED, State.FAILED})
 
 
 def ps(
@@ -138,4 +141,6 @@ def _restarts(one: Listed) -> str:
 
 
 def _ports(one: Listed) -> str:
+    if one.instance.state in ENDED:
+        return "-"  # they were given back
     return ",".join(f"{visible(name)}:{number}" for name, number in one.ports) or "-"

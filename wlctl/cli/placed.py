@@ -196,7 +196,9 @@ def _told(copy: Dispatched, instance: Instance | None) -> Iterator[str]:
     assert instance is not None
     if last.settled:
         yield f"the answer of {last.node} was lost and asked for again"
-    yield f"placed {copy.name} on {last.node} as {instance.id}: {instance.state.value}"
+    how = [instance.state.value, *([instance.health] if instance.health else [])]
+    how += [f"{name} {port}" for name, port in (copy.launched.ports if copy.launched else ())]
+    yield f"placed {copy.name} on {last.node} as {instance.id}: {', '.join(how)}"
     if copy.launched and copy.launched.containment is Containment.LEADER_ONLY:
         yield f"  {last.node} has no cgroup for it: it is not confined (leader-only)"
     if copy.launched and copy.launched.unenforced:
