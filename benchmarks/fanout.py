@@ -9,6 +9,7 @@ Run as root: `python benchmarks/fanout.py [--nodes N] [--rounds N]`. Exits 1 whe
 
 import argparse
 import base64
+import compileall
 import contextlib
 import os
 import shlex
@@ -136,6 +137,7 @@ def run(tool: Tool, nodes: Sequence[SshdNode], log: Path) -> Run:
 def wlctl_tool(directory: Path, nodes: Sequence[SshdNode]) -> Tool:
     """Make an installation that has all nodes, by its own flows; the probe is what is measured."""
     program = Path(sys.executable).with_name("wlctl")
+    compileall.compile_dir(ROOT / "wlctl", quiet=1)  # as an installation does
     db = directory / "home/ledger.db"
     db.parent.mkdir(mode=0o700)
     subprocess.run([program, "--db", db, "init"], check=True, stdout=subprocess.DEVNULL)
