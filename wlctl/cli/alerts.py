@@ -45,7 +45,9 @@ def ls(
         render.Column("", "acked_at", lambda one: _moment(one.acked_at_ms)),
         render.Column("", "closed_at", lambda one: _moment(one.closed_at_ms)),
     ]
-    render.rows(session, "wlctl.alerts/1", columns, flow.ls(session.runtime, everything=everything))
+    found = flow.ls(session.runtime, everything=everything)
+    none = "there was never an alert" if everything else "no alert is open"
+    render.rows(session, "wlctl.alerts/1", columns, found, none=none)
     for channel in flow.failing(session.runtime):
         since = times.ago(channel.tried_at_ms, now_ms)
         session.note(f"alerts.{channel.name} could not be told, {since} ago: {channel.outcome}")

@@ -46,7 +46,7 @@ def ls(
         render.Column("", "request_sha256", lambda row: row[0].request_sha256),
     ]
     found = flow.ls(session.runtime, everything=everything)
-    render.rows(session, "wlctl.approvals/1", columns, found)
+    render.rows(session, "wlctl.approvals/1", columns, found, none="nothing waits for an approver")
 
 
 def _asked(one: Approval) -> str:

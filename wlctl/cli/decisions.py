@@ -43,7 +43,7 @@ def decisions(
         render.Column("SEQ", "seq", lambda one: one.seq, wide=True),
         render.Column("", "document", lambda one: one.sha256),
     ]
-    render.rows(session, "wlctl.decisions/1", columns, found)
+    render.rows(session, "wlctl.decisions/1", columns, found, none="nothing like that was decided")
 
 
 def explain(

@@ -40,9 +40,8 @@ def ps(
     )
     now_ms = session.runtime.now_ms()
     listed = flow.ps(session.runtime, chosen)
-    if not listed and not is_some and session.streams.out_is_terminal:
-        session.note("nothing is placed")
-    render.rows(session, "wlctl.ps/1", _columns(now_ms), listed)
+    none = "" if is_some else "nothing is placed"  # who chose some was told already
+    render.rows(session, "wlctl.ps/1", _columns(now_ms), listed, none=none)
     if missing := flow.overdue(session.runtime, listed):
         session.note(f"{_overdue(missing, now_ms)}: `wlctl reconcile`, and `wlctl help cron`")
 

@@ -179,7 +179,8 @@ def ls(ctx: typer.Context) -> None:
             lambda it: times.ago(it.package.admitted_at_ms, now_ms),
         ),
     ]
-    render.rows(session, "wlctl.packages/1", columns, stored.ls(session.runtime))
+    listed = stored.ls(session.runtime)
+    render.rows(session, "wlctl.packages/1", columns, listed, none="no package was placed or tried")
 
 
 @app.command("fetch")

@@ -46,7 +46,14 @@ class Column(Generic[T]):
         return cells if joined.isascii() and joined.isprintable() else list(map(visible, cells))
 
 
-def rows(session: Session, schema: str, columns: Sequence[Column[T]], items: Iterable[T]) -> None:
+def rows(
+    session: Session,
+    schema: str,
+    columns: Sequence[Column[T]],
+    items: Iterable[T],
+    *,
+    none: str = "",
+) -> None:
     """Print a list; the first column is its key, which `-o name` prints alone.
 
     Args:
@@ -54,6 +61,7 @@ def rows(session: Session, schema: str, columns: Sequence[Column[T]], items: Ite
         schema: Name and version, e.g. `wlctl.ps/1`.
         columns: Never empty.
         items: Lines are printed as they come with jsonl and name; tables and json wait for all.
+        none: Said to whoever looks at a terminal, where a table would have no line.
     """
     match session.output:
         case Output.JSON:
@@ -68,6 +76,8 @@ def rows(session: Session, schema: str, columns: Sequence[Column[T]], items: Ite
         case Output.TABLE | Output.WIDE:
             shown = _shown(session, columns)
             listing = list(items)
+            if none and not listing and session.streams.out_is_terminal:
+                session.note(none)
             _print_table(session, [c.title for c in shown], [c.all_shown(listing) for c in shown])
 
 

@@ -100,4 +100,5 @@ def ls(ctx: typer.Context) -> None:
         ),
         render.Column("REASON", "reason", lambda one: one.reason),
     ]
-    render.rows(session, "wlctl.revocations/1", columns, flow.ls(session.runtime))
+    found = flow.ls(session.runtime)
+    render.rows(session, "wlctl.revocations/1", columns, found, none="nothing is revoked")

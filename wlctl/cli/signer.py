@@ -53,7 +53,9 @@ def ls(ctx: typer.Context) -> None:
             lambda signer: times.ago(signer.added_at_ms, now_ms),
         ),
     ]
-    render.rows(session, "wlctl.signers/1", columns, flow.ls(session.runtime))
+    found = flow.ls(session.runtime)
+    none = "no signer is accepted: `wlctl signer add NAME KEYFILE.pub`"
+    render.rows(session, "wlctl.signers/1", columns, found, none=none)
 
 
 @app.command("rm")
