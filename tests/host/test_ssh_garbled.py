@@ -4,6 +4,7 @@ import os
 import socket
 import struct
 import threading
+import time
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager, suppress
 
@@ -51,6 +52,7 @@ def packet(payload: bytes, *, padding: int | None = None, length: int | None = N
 def peer(serve: Callable[[socket.socket], None]) -> Iterator[Wire]:
     """The bytes to somebody who does `serve`, and then only listens."""
     ours, theirs = socket.socketpair()
+    ours.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 4096)  # what it does not take stays here
 
     def run() -> None:
         try:
@@ -63,7 +65,7 @@ def peer(serve: Callable[[socket.socket], None]) -> Iterator[Wire]:
     thread = threading.Thread(target=run)
     thread.start()
     try:
-        yield Wire(ours, stall_s=10.0)
+        yield Wire(ours, stall_s=1.0)
     finally:
         ours.close()
         theirs.shutdown(socket.SHUT_RDWR)
@@ -208,6 +210,19 @@ def test_whoever_takes_a_byte_at_a_time_is_given_up_in_time() -> None:
         near.send(bytes(channel.out_window_size), 20.0)
         with dribbling(lambda: send(more)), pytest.raises(ChannelSilent):
             near.send(bytes(32768), 1.0)
+
+
+def test_a_packet_that_is_taken_ever_so_slowly_is_given_up() -> None:
+    def sip(sock: socket.socket) -> None:
+        while sock.recv(512):
+            time.sleep(0.01)
+
+    with peer(sip) as wire, pytest.raises(ConnectionError, match="takes nothing"):
+        wire.settimeout(0.1)
+        rest, ends_at_s = bytes(4 << 20), time.monotonic() + 60.0
+        while rest and time.monotonic() < ends_at_s:
+            with suppress(TimeoutError):  # as paramiko does
+                rest = rest[wire.send(rest) :]
 
 
 def test_whoever_complains_a_byte_at_a_time_is_not_listened_to_for_long() -> None:

@@ -36,10 +36,10 @@ class Wire:
 
     Linux forgets TCP_QUICKACK at will, so it is set again at each receive; without it every
     exchange of small packets stands still for 40 ms. Paramiko tries to write until it is closed, so
-    a peer that takes nothing is given up here.
+    a peer that takes nothing, or a byte now and then, is given up here.
 
     Args:
-        stall_s: How long the other side may take no byte.
+        stall_s: How long the other side may take for one packet.
 
     Source: Linux, tcp(7).
     """
@@ -76,8 +76,7 @@ class Wire:
         if self._held:
             held, self._held = self._held[:count], self._held[count:]
             return held
-        if self._broken:
-            raise OSError(errno.ETIMEDOUT, "the other side takes nothing")
+        self._check_taken()
         if self._tcp:
             assert isinstance(self._stream, socket.socket)
             self._stream.setsockopt(socket.IPPROTO_TCP, socket.TCP_QUICKACK, 1)
@@ -87,18 +86,26 @@ class Wire:
 
     def send(self, data: bytes) -> int:
         """Send some of `data`; TimeoutError means try again."""
-        if self._broken:
-            raise OSError(errno.ETIMEDOUT, "the other side takes nothing")
+        self._check_taken()
         try:
             sent = self._stream.send(data)
         except TimeoutError:
-            now_s = time.monotonic()
-            self._stuck_since_s = self._stuck_since_s or now_s
-            if now_s - self._stuck_since_s >= self._stall_s:
-                self._broken = True
+            self._wait_on()
             raise
-        self._stuck_since_s = None
+        if sent == len(data):
+            self._stuck_since_s = None
+        else:
+            self._wait_on()
         return sent
+
+    def _wait_on(self) -> None:
+        now_s = time.monotonic()
+        self._stuck_since_s = self._stuck_since_s or now_s
+        self._broken = now_s - self._stuck_since_s >= self._stall_s
+
+    def _check_taken(self) -> None:
+        if self._broken:  # as no TimeoutError, which ETIMEDOUT would be: paramiko tries those again
+            raise ConnectionAbortedError(errno.ECONNABORTED, "the other side takes nothing")
 
     def settimeout(self, timeout_s: float | None) -> None:
         """Bound each receive and send."""
