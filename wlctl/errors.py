@@ -571,7 +571,7 @@ class DoorRefused(Unreachable):
     """The node lets wlctl's key ask for listed actions only, and this was not one of them.
 
     After an upgrade of wlctl, or when the ledger does not know that a node is enforced, run
-    `wlctl node enforce NODE --as ADMIN`: it gives the node the list of this version. Nothing ran.
+    `wlctl node enforce NODE --as LOGIN`: it gives the node the list of this version. Nothing ran.
     """
 
     code = "door-refused"

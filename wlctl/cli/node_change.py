@@ -79,7 +79,7 @@ def rekey(
         what += ", under another host key"
     lines = [f"{node.name} is {what}; its tier is {node.tier.word}"]
     if before.enforced is not None and node.enforced is None:
-        lines.append(f"  it is not enforced: `wlctl node enforce {name} --as ADMIN`")
+        lines.append(f"  it is not enforced: `wlctl node enforce {name} --as LOGIN`")
     if done.left:
         lines.append(
             f"  held on the machine that it was: {flow.listed(done.left)}; "
@@ -150,7 +150,8 @@ def rm(
     node = report.node
     first = ""
     if node.enforced is not None:
-        first = f" Its doorkeeper stays: `wlctl node enforce {name} --remove` first takes it away."
+        command = f"`wlctl node enforce {name} --as LOGIN --remove`"
+        first = f" Its doorkeeper stays: {command} takes it away first."
     lost = [one.name for one in report.instances] if node.attested_dead_at_ms is not None else []
     if lost:
         first += f" What was lost with it ends with it: {flow.listed(lost)}."

@@ -83,7 +83,7 @@ def _enforced(report: NodeReport) -> Iterator[str]:
     projects = ", ".join(node.enforced.projects)
     yield _line("enforced", f"{words}{f', for projects {projects}' if projects else ''}")
     if not report.lists_are_current:
-        yield _line("", f"its lists are older: `wlctl node enforce {node.name} --as ADMIN`")
+        yield _line("", f"its lists are older: `wlctl node enforce {node.name} --as LOGIN`")
 
 
 def _standing(report: NodeReport) -> str:

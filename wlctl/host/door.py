@@ -35,5 +35,5 @@ def refusal(seen: bytes) -> DoorRefused | None:
     word = found[1].decode("ascii")
     return DoorRefused(
         _REASONS.get(word, f"the node's doorkeeper says {word}"),
-        hint="`wlctl node enforce NODE --as ADMIN` puts node and ledger in step",
+        hint="`wlctl node enforce NODE --as LOGIN` puts node and ledger in step",
     )

@@ -308,7 +308,7 @@ class _Talk:
         if door.REQUEST in said:
             return ShellFailed(
                 f"no doorkeeper answered, though the node is recorded as enforced: {said}",
-                hint="`wlctl node enforce NODE --as ADMIN` again, or with --remove",
+                hint="`wlctl node enforce NODE --as LOGIN` again, or with --remove",
             )
         return ShellFailed(f"no shell ran the action: {said}")
 
