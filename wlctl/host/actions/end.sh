@@ -367,7 +367,7 @@ end_all() { # GENERATIONS GRACE_MS SIGNAL -> clean, readings: all of them, side 
 		answer_end
 		readings="$readings$reading$nl"
 		if is_clean; then
-			[ -e "$G/ended" ] || made_here "$G/ended" "$t .$nl" || put "$G/ended" "$t"
+			[ -e "$G/ended" ] || put "$G/ended" "$t" # synced: after a boot too, the next may begin for it
 			made_here "$G/proof" "$reading .$nl"
 			rm -rf "${G:?}/tmp" "$G/work" "$G/data" "$G/fifo" "$G/init.sh" "$G/launch" "$G/environ" "$G/waiter" \
 				"$G/go" "$G/gone" "$G/health.out" \
