@@ -4,7 +4,7 @@ import pytest
 
 from tests.flows.setting import Setting
 from tests.world import FakeNode
-from wlctl.cli import prove as cli
+from wlctl.cli import proving as cli
 from wlctl.flows import proving
 from wlctl.flows.proving import Proved
 from wlctl.ledger.generations import DISPROVEN, PROVEN, UNPROVEN

@@ -7,7 +7,7 @@ from typing import Annotated, cast
 import typer
 
 from wlctl.cli import placed, render, times
-from wlctl.cli.looking import trouble_json, trouble_line
+from wlctl.cli.listing import trouble_json, trouble_line
 from wlctl.cli.options import Output, session_of
 from wlctl.flows import decisions as flow
 from wlctl.flows.decisions import Explained

@@ -6,7 +6,7 @@ from typing import Annotated, Any
 import typer
 
 from wlctl.cli import render, targets, times
-from wlctl.cli.looking import trouble_json, trouble_line
+from wlctl.cli.listing import trouble_json, trouble_line
 from wlctl.cli.options import Output, session_of
 from wlctl.cli.targets import Everything, Labels, Names, OnNode, Workload
 from wlctl.errors import ExitCode
