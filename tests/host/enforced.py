@@ -141,13 +141,15 @@ class Door:
         return Keyholder(INSTALLATION, address.user, address.sudo, public(self.node.client_key))
 
     @contextlib.contextmanager
-    def administrator(self, admin: str = "root") -> Iterator[doorkeeper.AdminSession]:
+    def administrator(
+        self, admin: str = "root", *, number: str | None = None
+    ) -> Iterator[doorkeeper.AdminSession]:
         with doorkeeper.connect(
             self.open_address,
             admin=admin,
             not_with=self.node.client_key,
             keys=[self.admin_key],
-            nonce=nonce,
+            nonce=lambda: number or nonce(),
         ) as session:
             yield session
 

@@ -14,7 +14,7 @@ import pytest
 from tests.host.bench import INSTALLATION, Bench, nonce, script, wait_until
 from tests.host.enforced import Door, door, enforcement, keygen, package, public
 from tests.host.test_supervised import POLICY, await_held, living
-from wlctl.errors import AuthFailed, DoorRefused, ShellFailed, SudoRefused
+from wlctl.errors import AuthFailed, DoorRefused, Indeterminate, ShellFailed, SudoRefused
 from wlctl.host import doorkeeper
 from wlctl.model.actions import Launched, NodeFacts, PlaceRequest, RefusalCode, Refused
 from wlctl.model.enforcement import KeyLines
@@ -132,6 +132,41 @@ def test_only_the_lines_of_the_key_change_and_keep_where_from_and_until_when(hou
     assert all(b"doorkeeper" not in line for line in restored)
     os.chown(house.authorized_keys, 0, 0)
     house.authorized_keys.chmod(0o644)
+
+
+def test_what_the_login_puts_in_the_place_of_its_new_keys_is_not_written_to(house: Door) -> None:
+    """The name of the new file can be seen in the list of processes."""
+    victim = house.node.directory / "victim"
+    victim.write_bytes(b"root's own\n")
+    number, before = nonce(), house.authorized_keys.read_bytes()
+    house.authorized_keys.with_name(f"authorized_keys.{number}").symlink_to(victim)
+
+    gone_wrong = pytest.raises(Indeterminate, match="file of keys")
+    with house.administrator(number=number) as session, gone_wrong:
+        session.put(house.holder, house.wanted)
+
+    assert victim.read_bytes() == b"root's own\n"
+    assert house.authorized_keys.read_bytes() == before
+
+
+def test_a_file_without_a_line_of_the_key_is_not_written(house: Door) -> None:
+    """The login may have a link to any file where its keys are looked for."""
+    house.put()
+    kept = house.authorized_keys.read_bytes().splitlines(keepends=True)
+    ours = house.holder.public_key.encode()
+    other = b"\0\1\n" + b"".join(line for line in kept if ours not in line).rstrip(b"\n")
+    victim = house.node.directory / "victim"
+    victim.write_bytes(other)
+    about = victim.stat()
+    house.authorized_keys.unlink()
+    house.authorized_keys.symlink_to(victim)
+
+    house.remove()
+
+    assert victim.read_bytes() == other
+    assert victim.stat().st_ino == about.st_ino
+    house.authorized_keys.unlink()
+    house.authorized_keys.write_bytes(b"".join(kept))
 
 
 def test_keys_that_somebody_else_keeps_are_left_alone(house: Door) -> None:

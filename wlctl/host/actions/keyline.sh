@@ -99,22 +99,28 @@ rewrite() { # enforced_line|opened_line FILES: 1 when one of them cannot be writ
 	IFS=$nl
 	for k_f in $2; do
 		unset IFS
-		k_text=
-		while IFS= read -r k_l || [ -n "$k_l" ]; do
-			if is_ours "$k_l"; then
-				"$1" "$k_l"
-				k_l=$k_new
-			fi
-			k_text="$k_text$k_l$nl"
-		done <"$k_f"
-		# a copy keeps owner and mode, and takes the place of the file whole or not at all
-		{
-			cp -p "$k_f" "$k_f.$nonce" && printf '%s' "$k_text" >"$k_f.$nonce" &&
-				dd if=/dev/null of="$k_f.$nonce" conv=notrunc,fsync && mv -T "$k_f.$nonce" "$k_f"
-		} 2>/dev/null || {
-			rm -f "$k_f.$nonce"
-			return 1
-		}
+		(rewrite_one "$1") || return 1
 	done
 	unset IFS
+}
+rewrite_one() { # HOW, of k_f: its directory is the login's, who may put a link in the place of anything there
+	cd "${k_f%/*}" 2>/dev/null && [ "$(pwd -P)" = "${k_f%/*}" ] || return 1
+	k_b=./${k_f##*/} k_text='' k_same=yes
+	while IFS= read -r k_l || [ -n "$k_l" ]; do
+		if is_ours "$k_l"; then
+			"$1" "$k_l"
+			[ "$k_l" = "$k_new" ] || k_same=no
+			k_l=$k_new
+		fi
+		k_text="$k_text$k_l$nl"
+	done <"$k_b"
+	[ "$k_same" = no ] || return 0
+	k_mode=$(stat -c %a "$k_b") && k_own=$(stat -c %u:%g "$k_b") || return 1
+	# one of the same owner and mode takes the place of the file, whole or not at all
+	{
+		(umask "$(printf %o "$((0666 & ~0$k_mode))")" && set -C && printf '%s' "$k_text" >"$k_b.$nonce") &&
+			chown -h "$k_own" "$k_b.$nonce" && sync "$k_b.$nonce" && mv -T "$k_b.$nonce" "$k_b"
+	} 2>/dev/null && return 0
+	rm -f "$k_b.$nonce"
+	return 1
 }
