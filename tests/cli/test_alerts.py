@@ -9,6 +9,7 @@ import pytest
 
 from tests.cli.program import Program
 from tests.ledger.made import a_ledger
+from wlctl.cli import topics
 from wlctl.ledger import alerts
 from wlctl.model.alert import Alert, AlertKind, Channel
 from wlctl.model.event import Author
@@ -95,8 +96,11 @@ def test_help_is_of_the_group(program: Program) -> None:
 
 
 @pytest.mark.parametrize("kind", AlertKind)
-def test_the_guide_says_what_to_do_about_each_kind(kind: AlertKind) -> None:
-    guide = Path(__file__).parents[2] / "docs/guide/alerts.md"
+def test_guide_and_help_say_the_same_of_what_to_do_about_each_kind(kind: AlertKind) -> None:
+    guide = (Path(__file__).parents[2] / "docs/guide/alerts.md").read_text()
     mark = " (unproven)" if kind.is_unproven else ""
+    (to_do,) = re.findall(rf"^\| `{kind}`{re.escape(mark)} \|[^|]*\| (.*) \|$", guide, re.MULTILINE)
+    (topic,) = [one for one in topics.every() if (one.kind, one.word) == ("alert kind", kind)]
+    _, _, said = topic.text.partition("\n\n")
 
-    assert f"\n| `{kind.value}`{mark} | " in guide.read_text()
+    assert " ".join(said.split()) == f"{to_do[0].upper()}{to_do[1:]}."

@@ -9,53 +9,125 @@ class AlertKind(StrEnum):
     """What is not as it should be; `wlctl help topics` lists them."""
 
     NODE_DEAD = "node-dead"
-    """A node has not answered for so long that what ran there counts as lost."""
+    """A node has not answered for so long that what ran there counts as lost.
+
+    Look at the machine; `wlctl node attest-dead` when it will not come back.
+    """
     NODE_REFUSES = "node-refuses"
-    """A node answers and cannot be used: nothing is done there, and nothing there is lost."""
+    """A node answers and cannot be used: nothing is done there, and nothing there is lost.
+
+    `wlctl node probe NODE` says why.
+    """
     CONTROLLER_ISOLATED = "controller-isolated"
-    """So many nodes fell silent at once that it is this machine which is cut off."""
+    """So many nodes fell silent at once that it is this machine which is cut off.
+
+    Look at its network; nothing is moved meanwhile.
+    """
     STATE_LOST = "state-lost"
-    """A node no longer knows a copy, and nothing proves that it is gone."""
+    """A node no longer knows a copy, and nothing proves that it is gone.
+
+    Find out what became of its state directory; then `wlctl unload`.
+    """
     TWO_MACHINES = "two-machines"
-    """Two machines answer as one node, or one as another than it was."""
+    """Two machines answer as one node, or one as another than it was.
+
+    `wlctl node rekey` when it was replaced; end the other one when it was copied.
+    """
     RETURNED = "returned"
-    """A node that was attested dead answers again with the boot it had."""
+    """A node that was attested dead answers again with the boot it had.
+
+    Nothing, it ends what was placed elsewhere; be slower to attest.
+    """
     ORPHAN = "orphan"
-    """A node has a copy that it should not have, and it is not proven gone yet."""
+    """A node has a copy that it should not have, and it is not proven gone yet.
+
+    Nothing while it is asked for again; else look at the node.
+    """
     UNPROVEN = "unproven"
-    """An ending was asked for and is not proven."""
+    """An ending was asked for and is not proven.
+
+    `wlctl prove NAME` says what is left.
+    """
     UNSETTLED = "unsettled"
-    """An answer was lost, and the node cannot say yet what came of it."""
+    """An answer was lost, and the node cannot say yet what came of it.
+
+    Make the node reachable: the next pass asks it.
+    """
     MOVE_BLOCKED = "move-blocked"
-    """A copy should run elsewhere and may not be moved."""
+    """A copy should run elsewhere and may not be moved.
+
+    `wlctl explain NAME` says why; move it by hand, or wait.
+    """
     MOVE_FAILED = "move-failed"
-    """A copy should run elsewhere, and no node took it yet."""
+    """A copy should run elsewhere, and no node took it yet.
+
+    `wlctl explain NAME` says why; it is tried again.
+    """
     MOVE_CUT = "move-cut"
-    """A move had stopped a copy and was cut off: the copy is started again where it was."""
+    """A move had stopped a copy and was cut off: the copy is started again where it was.
+
+    Nothing, it is started again where it was.
+    """
     DRAINED = "drained"
-    """A copy was stopped because its node is drained; `node uncordon --resume` starts it."""
+    """A copy was stopped because its node is drained; `node uncordon --resume` starts it.
+
+    `wlctl node uncordon` when the node may be used again.
+    """
     HELD = "held"
-    """A copy failed for good and waits for an operator's start."""
+    """A copy failed for good and waits for an operator's start.
+
+    `wlctl logs NAME`, mend it, `wlctl start NAME`; an interval job runs again when it is due.
+    """
     LEASE_WAITING = "lease-waiting"
-    """A copy is replaced only when the lease of the old one has provably run out."""
+    """A copy is replaced only when the lease of the old one has provably run out.
+
+    Wait.
+    """
     REBOOT_NOT_STARTED = "reboot-not-started"
-    """A node was started anew, and a copy could not be started there again."""
+    """A node was started anew, and a copy could not be started there again.
+
+    `wlctl start NAME` says why.
+    """
     FENCED = "fenced"
-    """A node ended a copy because its lease was not renewed in time."""
+    """A node ended a copy because its lease was not renewed in time.
+
+    Look at the network, and whether `reconcile` runs.
+    """
     ACTION_FAILED = "action-failed"
-    """A pass could not do what it had to."""
+    """A pass could not do what it had to.
+
+    The reason says what; `wlctl reconcile --dry-run`.
+    """
     SECRET_UNAVAILABLE = "secret-unavailable"  # noqa: S105 - the name of a kind
-    """A copy cannot be started, because the value of a secret cannot be had."""
+    """A copy cannot be started, because the value of a secret cannot be had.
+
+    Look at `[secrets]` in your config.toml.
+    """
     JOB_SKIPPED = "job-skipped"
-    """A run of an interval job was due while the one before was still running."""
+    """A run of an interval job was due while the one before was still running.
+
+    A longer interval, or a faster job.
+    """
     CLOCK_SKEW = "clock-skew"
-    """The clock of a node is far from this machine's."""
+    """The clock of a node is far from this machine's.
+
+    Mend its time service.
+    """
     PASS_STUCK = "pass-stuck"  # noqa: S105 - likewise
-    """Another reconcile has held its lock for longer than any pass takes."""
+    """Another reconcile has held its lock for longer than any pass takes.
+
+    Look at that process, and end it if it hangs.
+    """
     ROLLBACK = "rollback"
-    """A node was told more of the chain than this ledger has."""
+    """A node was told more of the chain than this ledger has.
+
+    Never go on with an old copy of a ledger: `wlctl help recover-ledger`.
+    """
     FORK = "fork"
-    """A node was told another chain than this ledger's."""
+    """A node was told another chain than this ledger's.
+
+    Find the other ledger: `wlctl help recover-ledger`.
+    """
 
     @property
     def is_unproven(self) -> bool:

@@ -5,14 +5,14 @@ from enum import StrEnum
 
 
 class Containment(StrEnum):
-    """What a process of the generation is unable to do."""
+    """How well a generation is held together, and kept from leaving."""
 
     ISOLATED = "isolated"
-    """Leave: own uid, own PID namespace, root-owned cgroup."""
+    """It cannot leave: it has a uid, a PID namespace and a root-owned cgroup of its own."""
     CGROUP = "cgroup"
-    """Nothing in particular: the cgroup alone, under the login's uid."""
+    """It is kept together by a cgroup alone: under the login's uid it could leave."""
     LEADER_ONLY = "leader-only"
-    """Not even that: its leader is known, and its namespace's init where there may be one."""
+    """It has no cgroup: its leader is known, and its namespace's init where there may be one."""
 
 
 class Liveliness(StrEnum):
