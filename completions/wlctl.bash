@@ -16,7 +16,7 @@ _wlctl() {
                 *\ --action|*\ --address|*\ --after|*\ --against|*\ --agent|*\ --as|*\ --avoid|*\ --capability|*\ --containment|*\ --count|*\ --db|*\ --deadline|*\ --env|*\ --env-file|*\ --file|*\ --for|*\ --generation|*\ --grace|*\ --host-key|*\ --html|*\ --instance|*\ --keep|*\ --key|*\ --kind|*\ --known-hosts|*\ --label|*\ --lease|*\ --max-reschedules|*\ --message|*\ --name|*\ --node|*\ --output|*\ --pin|*\ --plan|*\ --plan-out|*\ --policy|*\ --port|*\ --prefer|*\ --principal|*\ --project|*\ --projects|*\ --reason|*\ --remove-capability|*\ --remove-label|*\ --secret|*\ --sign|*\ --signature|*\ --signer|*\ --since|*\ --snapshot|*\ --tail|*\ --tier|*\ --timeout|*\ --to|*\ --until|*\ --wait|*\ --watch|*\ --where|*\ --why|*\ --workload|*\ -l|*\ -m|*\ -o|/node/add\ -f) skip=value ;;
             esac ;;
             *) case "$at/$word" in
-                /init|/signer|/signer/add|/signer/ls|/signer/rm|/signer/import|/signer/export|/policy|/policy/show|/policy/check|/policy/apply|/policy/test|/approve|/approvals|/revoke|/unrevoke|/revocations|/package|/package/init|/package/build|/package/sign|/package/verify|/package/show|/package/ls|/package/fetch|/package/gc|/doctor|/node|/node/add|/node/ls|/node/show|/node/probe|/node/measure|/node/set|/node/cordon|/node/uncordon|/node/drain|/node/rekey|/node/enforce|/node/attest-dead|/node/rm|/place|/decisions|/explain|/ps|/status|/history|/prove|/wait|/logs|/start|/restart|/stop|/unload|/move|/reconcile|/alerts|/alerts/ls|/alerts/ack|/audit|/audit/log|/audit/verify|/audit/checkpoint|/audit/export|/ledger|/ledger/check|/ledger/backup|/ledger/restore|/ledger/rebuild|/ledger/migrate|/ledger/snapshot|/config|/config/show|/help|/completion) at=$at/$word ;;
+                /init|/doctor|/config|/config/show|/help|/completion|/package|/package/init|/package/build|/package/sign|/package/verify|/package/show|/package/ls|/package/fetch|/package/gc|/signer|/signer/add|/signer/ls|/signer/rm|/signer/import|/signer/export|/policy|/policy/show|/policy/check|/policy/apply|/policy/test|/approve|/approvals|/revoke|/unrevoke|/revocations|/node|/node/add|/node/ls|/node/show|/node/probe|/node/measure|/node/set|/node/cordon|/node/uncordon|/node/drain|/node/rekey|/node/enforce|/node/attest-dead|/node/rm|/place|/decisions|/explain|/ps|/status|/history|/logs|/wait|/prove|/start|/restart|/stop|/unload|/move|/reconcile|/alerts|/alerts/ls|/alerts/ack|/audit|/audit/log|/audit/verify|/audit/checkpoint|/audit/export|/ledger|/ledger/check|/ledger/backup|/ledger/restore|/ledger/rebuild|/ledger/migrate|/ledger/snapshot) at=$at/$word ;;
             esac ;;
         esac
     done
@@ -26,10 +26,10 @@ _wlctl() {
             *\ --db) files=yes ;;
             *\ -o|*\ --output) COMPREPLY=($(compgen -W 'table wide json jsonl name' -- "$current")) ;;
             *\ --signer) files=yes ;;
-            *\ --policy) files=yes ;;
-            *\ --key) files=yes ;;
-            *\ --signature) files=yes ;;
             *\ --sign) files=yes ;;
+            *\ --key) files=yes ;;
+            *\ --policy) files=yes ;;
+            *\ --signature) files=yes ;;
             *\ --known-hosts) files=yes ;;
             /node/add\ -f|*\ --file) files=yes ;;
             *\ --label) files=yes ;;
@@ -44,10 +44,38 @@ _wlctl() {
         esac
     else
         case $at in
-            '') commands='init signer policy approve approvals revoke unrevoke revocations package doctor node place decisions explain ps status history prove wait logs start restart stop unload move reconcile alerts audit ledger config help completion' choices='' files=''
+            '') commands='init doctor config help completion package signer policy approve approvals revoke unrevoke revocations node place decisions explain ps status history logs wait prove start restart stop unload move reconcile alerts audit ledger' choices='' files=''
                 options='--version -h --help --db -o --output -m --message --yes --no-color --debug' ;;
             /init) commands='' choices='' files=''
                 options='--signer -h --help --db -o --output -m --message --yes --no-color --debug' ;;
+            /doctor) commands='' choices='' files=''
+                options='-h --help --db -o --output -m --message --yes --no-color --debug' ;;
+            /config) commands=show choices='' files=''
+                options='-h --help --db -o --output -m --message --yes --no-color --debug' ;;
+            /config/show) commands='' choices='' files=''
+                options='-h --help --db -o --output -m --message --yes --no-color --debug' ;;
+            /help) commands='' choices='' files=''
+                options='-h --help --db -o --output -m --message --yes --no-color --debug' ;;
+            /completion) commands='' choices='bash zsh fish' files=''
+                options='-h --help --db -o --output -m --message --yes --no-color --debug' ;;
+            /package) commands='init build sign verify show ls fetch gc' choices='' files=''
+                options='-h --help --db -o --output -m --message --yes --no-color --debug' ;;
+            /package/init) commands='' choices='' files=yes
+                options='-h --help --db -o --output -m --message --yes --no-color --debug' ;;
+            /package/build) commands='' choices='' files=yes
+                options='--sign --agent -h --help --db -o --output -m --message --yes --no-color --debug' ;;
+            /package/sign) commands='' choices='' files=yes
+                options='--key --agent -h --help --db -o --output -m --message --yes --no-color --debug' ;;
+            /package/verify) commands='' choices='' files=yes
+                options='-h --help --db -o --output -m --message --yes --no-color --debug' ;;
+            /package/show) commands='' choices='' files=yes
+                options='-h --help --db -o --output -m --message --yes --no-color --debug' ;;
+            /package/ls) commands='' choices='' files=''
+                options='-h --help --db -o --output -m --message --yes --no-color --debug' ;;
+            /package/fetch) commands='' choices='' files=yes
+                options='--node -h --help --db -o --output -m --message --yes --no-color --debug' ;;
+            /package/gc) commands='' choices='' files=''
+                options='--dry-run -h --help --db -o --output -m --message --yes --no-color --debug' ;;
             /signer) commands='add ls rm import export' choices='' files=''
                 options='-h --help --db -o --output -m --message --yes --no-color --debug' ;;
             /signer/add) commands='' choices='' files=yes
@@ -79,26 +107,6 @@ _wlctl() {
             /unrevoke) commands='' choices='package key artifact' files=''
                 options='--reason -h --help --db -o --output -m --message --yes --no-color --debug' ;;
             /revocations) commands='' choices='' files=''
-                options='-h --help --db -o --output -m --message --yes --no-color --debug' ;;
-            /package) commands='init build sign verify show ls fetch gc' choices='' files=''
-                options='-h --help --db -o --output -m --message --yes --no-color --debug' ;;
-            /package/init) commands='' choices='' files=yes
-                options='-h --help --db -o --output -m --message --yes --no-color --debug' ;;
-            /package/build) commands='' choices='' files=yes
-                options='--sign --agent -h --help --db -o --output -m --message --yes --no-color --debug' ;;
-            /package/sign) commands='' choices='' files=yes
-                options='--key --agent -h --help --db -o --output -m --message --yes --no-color --debug' ;;
-            /package/verify) commands='' choices='' files=yes
-                options='-h --help --db -o --output -m --message --yes --no-color --debug' ;;
-            /package/show) commands='' choices='' files=yes
-                options='-h --help --db -o --output -m --message --yes --no-color --debug' ;;
-            /package/ls) commands='' choices='' files=''
-                options='-h --help --db -o --output -m --message --yes --no-color --debug' ;;
-            /package/fetch) commands='' choices='' files=yes
-                options='--node -h --help --db -o --output -m --message --yes --no-color --debug' ;;
-            /package/gc) commands='' choices='' files=''
-                options='--dry-run -h --help --db -o --output -m --message --yes --no-color --debug' ;;
-            /doctor) commands='' choices='' files=''
                 options='-h --help --db -o --output -m --message --yes --no-color --debug' ;;
             /node) commands='add ls show probe measure set cordon uncordon drain rekey enforce attest-dead rm' choices='' files=''
                 options='-h --help --db -o --output -m --message --yes --no-color --debug' ;;
@@ -140,12 +148,12 @@ _wlctl() {
                 options='--workload --node -l --label --all --stored -h --help --db -o --output -m --message --yes --no-color --debug' ;;
             /history) commands='' choices='' files=''
                 options='-h --help --db -o --output -m --message --yes --no-color --debug' ;;
-            /prove) commands='' choices='' files=''
-                options='--workload --node -l --label --all --stored -h --help --db -o --output -m --message --yes --no-color --debug' ;;
-            /wait) commands='' choices='' files=''
-                options='--for --workload --node -l --label --all --timeout -h --help --db -o --output -m --message --yes --no-color --debug' ;;
             /logs) commands='' choices='' files=''
                 options='--tail --generation --previous -f --follow --raw -h --help --db -o --output -m --message --yes --no-color --debug' ;;
+            /wait) commands='' choices='' files=''
+                options='--for --workload --node -l --label --all --timeout -h --help --db -o --output -m --message --yes --no-color --debug' ;;
+            /prove) commands='' choices='' files=''
+                options='--workload --node -l --label --all --stored -h --help --db -o --output -m --message --yes --no-color --debug' ;;
             /start) commands='' choices='' files=''
                 options='--workload --node -l --label --all --dry-run -h --help --db -o --output -m --message --yes --no-color --debug' ;;
             /restart) commands='' choices='' files=''
@@ -187,14 +195,6 @@ _wlctl() {
             /ledger/migrate) commands='' choices='' files=''
                 options='-h --help --db -o --output -m --message --yes --no-color --debug' ;;
             /ledger/snapshot) commands='' choices='' files=''
-                options='-h --help --db -o --output -m --message --yes --no-color --debug' ;;
-            /config) commands=show choices='' files=''
-                options='-h --help --db -o --output -m --message --yes --no-color --debug' ;;
-            /config/show) commands='' choices='' files=''
-                options='-h --help --db -o --output -m --message --yes --no-color --debug' ;;
-            /help) commands='' choices='' files=''
-                options='-h --help --db -o --output -m --message --yes --no-color --debug' ;;
-            /completion) commands='' choices='bash zsh fish' files=''
                 options='-h --help --db -o --output -m --message --yes --no-color --debug' ;;
         esac
         case $current in

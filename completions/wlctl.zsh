@@ -13,7 +13,7 @@ _wlctl() {
                 *\ --action|*\ --address|*\ --after|*\ --against|*\ --agent|*\ --as|*\ --avoid|*\ --capability|*\ --containment|*\ --count|*\ --db|*\ --deadline|*\ --env|*\ --env-file|*\ --file|*\ --for|*\ --generation|*\ --grace|*\ --host-key|*\ --html|*\ --instance|*\ --keep|*\ --key|*\ --kind|*\ --known-hosts|*\ --label|*\ --lease|*\ --max-reschedules|*\ --message|*\ --name|*\ --node|*\ --output|*\ --pin|*\ --plan|*\ --plan-out|*\ --policy|*\ --port|*\ --prefer|*\ --principal|*\ --project|*\ --projects|*\ --reason|*\ --remove-capability|*\ --remove-label|*\ --secret|*\ --sign|*\ --signature|*\ --signer|*\ --since|*\ --snapshot|*\ --tail|*\ --tier|*\ --timeout|*\ --to|*\ --until|*\ --wait|*\ --watch|*\ --where|*\ --why|*\ --workload|*\ -l|*\ -m|*\ -o|/node/add\ -f) skip=value ;;
             esac ;;
             *) case "$at/$word" in
-                /init|/signer|/signer/add|/signer/ls|/signer/rm|/signer/import|/signer/export|/policy|/policy/show|/policy/check|/policy/apply|/policy/test|/approve|/approvals|/revoke|/unrevoke|/revocations|/package|/package/init|/package/build|/package/sign|/package/verify|/package/show|/package/ls|/package/fetch|/package/gc|/doctor|/node|/node/add|/node/ls|/node/show|/node/probe|/node/measure|/node/set|/node/cordon|/node/uncordon|/node/drain|/node/rekey|/node/enforce|/node/attest-dead|/node/rm|/place|/decisions|/explain|/ps|/status|/history|/prove|/wait|/logs|/start|/restart|/stop|/unload|/move|/reconcile|/alerts|/alerts/ls|/alerts/ack|/audit|/audit/log|/audit/verify|/audit/checkpoint|/audit/export|/ledger|/ledger/check|/ledger/backup|/ledger/restore|/ledger/rebuild|/ledger/migrate|/ledger/snapshot|/config|/config/show|/help|/completion) at=$at/$word ;;
+                /init|/doctor|/config|/config/show|/help|/completion|/package|/package/init|/package/build|/package/sign|/package/verify|/package/show|/package/ls|/package/fetch|/package/gc|/signer|/signer/add|/signer/ls|/signer/rm|/signer/import|/signer/export|/policy|/policy/show|/policy/check|/policy/apply|/policy/test|/approve|/approvals|/revoke|/unrevoke|/revocations|/node|/node/add|/node/ls|/node/show|/node/probe|/node/measure|/node/set|/node/cordon|/node/uncordon|/node/drain|/node/rekey|/node/enforce|/node/attest-dead|/node/rm|/place|/decisions|/explain|/ps|/status|/history|/logs|/wait|/prove|/start|/restart|/stop|/unload|/move|/reconcile|/alerts|/alerts/ls|/alerts/ack|/audit|/audit/log|/audit/verify|/audit/checkpoint|/audit/export|/ledger|/ledger/check|/ledger/backup|/ledger/restore|/ledger/rebuild|/ledger/migrate|/ledger/snapshot) at=$at/$word ;;
             esac ;;
         esac
     done
@@ -26,10 +26,10 @@ _wlctl() {
             *\ --db) files=yes ;;
             *\ -o|*\ --output) choices=(table wide json jsonl name) ;;
             *\ --signer) files=yes ;;
-            *\ --policy) files=yes ;;
-            *\ --key) files=yes ;;
-            *\ --signature) files=yes ;;
             *\ --sign) files=yes ;;
+            *\ --key) files=yes ;;
+            *\ --policy) files=yes ;;
+            *\ --signature) files=yes ;;
             *\ --known-hosts) files=yes ;;
             /node/add\ -f|*\ --file) files=yes ;;
             *\ --label) files=yes ;;
@@ -49,6 +49,11 @@ _wlctl() {
         '')
             commands=(
                 'init:Make the ledger and the keys of an installation.'
+                'doctor:Examine ledger, keys, trust, fleet, passes and alerts; say what to do about what is wrong.'
+                'config:Settings, and who set them.'
+                'help:Explain exit codes, error codes, states and the other words of the output, and commands.'
+                'completion:Print the completions for a shell.'
+                'package:Packages: described, built, signed, verified.'
                 'signer:Signers: whose signatures admit a package.'
                 'policy:The policy: what is permitted, to whom, on which nodes.'
                 'approve:Approve a request that the policy deferred; it can be carried out once, within a day.'
@@ -56,8 +61,6 @@ _wlctl() {
                 'revoke:Start nothing any more that a package, a key or a file (`artifact`, by its sha256) is in.'
                 'unrevoke:Take a revocation back, in this ledger: what it named can be started again.'
                 'revocations:List what is revoked, and why; the newest last.'
-                'package:Packages: described, built, signed, verified.'
-                'doctor:Examine ledger, keys, trust, fleet, passes and alerts; say what to do about what is wrong.'
                 'node:The fleet: the machines that wlctl places on.'
                 'place:Choose a node for a workload, say why, start it there, and wait until it is up.'
                 'decisions:List what was decided, oldest first, dry runs and what fitted nowhere included.'
@@ -65,9 +68,9 @@ _wlctl() {
                 'ps:List the current copies as they were seen last; SEEN is the age of the last contact.'
                 'status:Ask the nodes of copies how these are, and say where ledger and node differ.'
                 'history:List every step of a copy'\''s life with its reason, and what was read that says so.'
-                'prove:Ask nodes for readings of every run of copies, and judge whether no process of them is left.'
-                'wait:Wait until every copy is in a state; `node/NAME` waits for a node.'
                 'logs:Print the end of what a copy wrote to its standard output and error.'
+                'wait:Wait until every copy is in a state; `node/NAME` waits for a node.'
+                'prove:Ask nodes for readings of every run of copies, and judge whether no process of them is left.'
                 'start:Start copies where they are staged; what runs already is left as it is.'
                 'restart:Stop copies and, once that is proven, start them; a stop that failed starts nothing.'
                 'stop:Stop copies, and return when it is proven that no process of them is left.'
@@ -77,9 +80,6 @@ _wlctl() {
                 'alerts:What is wrong and waits for somebody.'
                 'audit:The chain: what happened, in order, and whether the record of it is whole.'
                 'ledger:The ledger itself: checked, backed up, brought back, migrated.'
-                'config:Settings, and who set them.'
-                'help:Explain exit codes, error codes, states and the other words of the output, and commands.'
-                'completion:Print the completions for a shell.'
             )
             options=(
                 '--version:Show the version'
@@ -98,6 +98,228 @@ _wlctl() {
         /init)
             options=(
                 '--signer:Accept what this public key signs, as yours'
+                '-h:Show this text'
+                '--help:Show this text'
+                '--db:The ledger'
+                '-o:One of table, wide, json, jsonl, name'
+                '--output:One of table, wide, json, jsonl, name'
+                '-m:Keep TEXT in the chain'
+                '--message:Keep TEXT in the chain'
+                '--yes:Answer every question with yes'
+                '--no-color:No colour'
+                '--debug:Show a traceback with an error'
+            )
+            ;;
+        /doctor)
+            options=(
+                '-h:Show this text'
+                '--help:Show this text'
+                '--db:The ledger'
+                '-o:One of table, wide, json, jsonl, name'
+                '--output:One of table, wide, json, jsonl, name'
+                '-m:Keep TEXT in the chain'
+                '--message:Keep TEXT in the chain'
+                '--yes:Answer every question with yes'
+                '--no-color:No colour'
+                '--debug:Show a traceback with an error'
+            )
+            ;;
+        /config)
+            commands=(
+                'show:Show every setting, its value, and where that came from.'
+            )
+            options=(
+                '-h:Show this text'
+                '--help:Show this text'
+                '--db:The ledger'
+                '-o:One of table, wide, json, jsonl, name'
+                '--output:One of table, wide, json, jsonl, name'
+                '-m:Keep TEXT in the chain'
+                '--message:Keep TEXT in the chain'
+                '--yes:Answer every question with yes'
+                '--no-color:No colour'
+                '--debug:Show a traceback with an error'
+            )
+            ;;
+        /config/show)
+            options=(
+                '-h:Show this text'
+                '--help:Show this text'
+                '--db:The ledger'
+                '-o:One of table, wide, json, jsonl, name'
+                '--output:One of table, wide, json, jsonl, name'
+                '-m:Keep TEXT in the chain'
+                '--message:Keep TEXT in the chain'
+                '--yes:Answer every question with yes'
+                '--no-color:No colour'
+                '--debug:Show a traceback with an error'
+            )
+            ;;
+        /help)
+            options=(
+                '-h:Show this text'
+                '--help:Show this text'
+                '--db:The ledger'
+                '-o:One of table, wide, json, jsonl, name'
+                '--output:One of table, wide, json, jsonl, name'
+                '-m:Keep TEXT in the chain'
+                '--message:Keep TEXT in the chain'
+                '--yes:Answer every question with yes'
+                '--no-color:No colour'
+                '--debug:Show a traceback with an error'
+            )
+            ;;
+        /completion)
+            choices=(bash zsh fish)
+            options=(
+                '-h:Show this text'
+                '--help:Show this text'
+                '--db:The ledger'
+                '-o:One of table, wide, json, jsonl, name'
+                '--output:One of table, wide, json, jsonl, name'
+                '-m:Keep TEXT in the chain'
+                '--message:Keep TEXT in the chain'
+                '--yes:Answer every question with yes'
+                '--no-color:No colour'
+                '--debug:Show a traceback with an error'
+            )
+            ;;
+        /package)
+            commands=(
+                'init:Write a small package to start from; it builds and runs as it is.'
+                'build:Check a package and write its manifest and launch sheets.'
+                'sign:Put a signature beside a package'\''s manifest, as `ssh-keygen -Y sign` would make it.'
+                'verify:Verify a package as `place` would: manifest, signatures, then every file.'
+                'show:Show what a package says of itself, whether or not anybody vouches for it.'
+                'ls:List the packages that were placed or tried, whether the store holds them, and who has them.'
+                'fetch:Bring files that the store has lost back from a node that holds them.'
+                'gc:Remove files from the store that no current copy needs, nor the version it had before.'
+            )
+            options=(
+                '-h:Show this text'
+                '--help:Show this text'
+                '--db:The ledger'
+                '-o:One of table, wide, json, jsonl, name'
+                '--output:One of table, wide, json, jsonl, name'
+                '-m:Keep TEXT in the chain'
+                '--message:Keep TEXT in the chain'
+                '--yes:Answer every question with yes'
+                '--no-color:No colour'
+                '--debug:Show a traceback with an error'
+            )
+            ;;
+        /package/init)
+            files=yes
+            options=(
+                '-h:Show this text'
+                '--help:Show this text'
+                '--db:The ledger'
+                '-o:One of table, wide, json, jsonl, name'
+                '--output:One of table, wide, json, jsonl, name'
+                '-m:Keep TEXT in the chain'
+                '--message:Keep TEXT in the chain'
+                '--yes:Answer every question with yes'
+                '--no-color:No colour'
+                '--debug:Show a traceback with an error'
+            )
+            ;;
+        /package/build)
+            files=yes
+            options=(
+                '--sign:Sign it too, with this key'
+                '--agent:Sign it too, with this key of ssh-agent'
+                '-h:Show this text'
+                '--help:Show this text'
+                '--db:The ledger'
+                '-o:One of table, wide, json, jsonl, name'
+                '--output:One of table, wide, json, jsonl, name'
+                '-m:Keep TEXT in the chain'
+                '--message:Keep TEXT in the chain'
+                '--yes:Answer every question with yes'
+                '--no-color:No colour'
+                '--debug:Show a traceback with an error'
+            )
+            ;;
+        /package/sign)
+            files=yes
+            options=(
+                '--key:A private key, or the .pub of one in ssh-agent'
+                '--agent:A key of ssh-agent, as ssh-add -l names it'
+                '-h:Show this text'
+                '--help:Show this text'
+                '--db:The ledger'
+                '-o:One of table, wide, json, jsonl, name'
+                '--output:One of table, wide, json, jsonl, name'
+                '-m:Keep TEXT in the chain'
+                '--message:Keep TEXT in the chain'
+                '--yes:Answer every question with yes'
+                '--no-color:No colour'
+                '--debug:Show a traceback with an error'
+            )
+            ;;
+        /package/verify)
+            files=yes
+            options=(
+                '-h:Show this text'
+                '--help:Show this text'
+                '--db:The ledger'
+                '-o:One of table, wide, json, jsonl, name'
+                '--output:One of table, wide, json, jsonl, name'
+                '-m:Keep TEXT in the chain'
+                '--message:Keep TEXT in the chain'
+                '--yes:Answer every question with yes'
+                '--no-color:No colour'
+                '--debug:Show a traceback with an error'
+            )
+            ;;
+        /package/show)
+            files=yes
+            options=(
+                '-h:Show this text'
+                '--help:Show this text'
+                '--db:The ledger'
+                '-o:One of table, wide, json, jsonl, name'
+                '--output:One of table, wide, json, jsonl, name'
+                '-m:Keep TEXT in the chain'
+                '--message:Keep TEXT in the chain'
+                '--yes:Answer every question with yes'
+                '--no-color:No colour'
+                '--debug:Show a traceback with an error'
+            )
+            ;;
+        /package/ls)
+            options=(
+                '-h:Show this text'
+                '--help:Show this text'
+                '--db:The ledger'
+                '-o:One of table, wide, json, jsonl, name'
+                '--output:One of table, wide, json, jsonl, name'
+                '-m:Keep TEXT in the chain'
+                '--message:Keep TEXT in the chain'
+                '--yes:Answer every question with yes'
+                '--no-color:No colour'
+                '--debug:Show a traceback with an error'
+            )
+            ;;
+        /package/fetch)
+            files=yes
+            options=(
+                '--node:Ask this node; not those that had the package'
+                '-h:Show this text'
+                '--help:Show this text'
+                '--db:The ledger'
+                '-o:One of table, wide, json, jsonl, name'
+                '--output:One of table, wide, json, jsonl, name'
+                '-m:Keep TEXT in the chain'
+                '--message:Keep TEXT in the chain'
+                '--yes:Answer every question with yes'
+                '--no-color:No colour'
+                '--debug:Show a traceback with an error'
+            )
+            ;;
+        /package/gc)
+            options=(
+                '--dry-run:Only say what would be removed'
                 '-h:Show this text'
                 '--help:Show this text'
                 '--db:The ledger'
@@ -357,168 +579,6 @@ _wlctl() {
             )
             ;;
         /revocations)
-            options=(
-                '-h:Show this text'
-                '--help:Show this text'
-                '--db:The ledger'
-                '-o:One of table, wide, json, jsonl, name'
-                '--output:One of table, wide, json, jsonl, name'
-                '-m:Keep TEXT in the chain'
-                '--message:Keep TEXT in the chain'
-                '--yes:Answer every question with yes'
-                '--no-color:No colour'
-                '--debug:Show a traceback with an error'
-            )
-            ;;
-        /package)
-            commands=(
-                'init:Write a small package to start from; it builds and runs as it is.'
-                'build:Check a package and write its manifest and launch sheets.'
-                'sign:Put a signature beside a package'\''s manifest, as `ssh-keygen -Y sign` would make it.'
-                'verify:Verify a package as `place` would: manifest, signatures, then every file.'
-                'show:Show what a package says of itself, whether or not anybody vouches for it.'
-                'ls:List the packages that were placed or tried, whether the store holds them, and who has them.'
-                'fetch:Bring files that the store has lost back from a node that holds them.'
-                'gc:Remove files from the store that no current copy needs, nor the version it had before.'
-            )
-            options=(
-                '-h:Show this text'
-                '--help:Show this text'
-                '--db:The ledger'
-                '-o:One of table, wide, json, jsonl, name'
-                '--output:One of table, wide, json, jsonl, name'
-                '-m:Keep TEXT in the chain'
-                '--message:Keep TEXT in the chain'
-                '--yes:Answer every question with yes'
-                '--no-color:No colour'
-                '--debug:Show a traceback with an error'
-            )
-            ;;
-        /package/init)
-            files=yes
-            options=(
-                '-h:Show this text'
-                '--help:Show this text'
-                '--db:The ledger'
-                '-o:One of table, wide, json, jsonl, name'
-                '--output:One of table, wide, json, jsonl, name'
-                '-m:Keep TEXT in the chain'
-                '--message:Keep TEXT in the chain'
-                '--yes:Answer every question with yes'
-                '--no-color:No colour'
-                '--debug:Show a traceback with an error'
-            )
-            ;;
-        /package/build)
-            files=yes
-            options=(
-                '--sign:Sign it too, with this key'
-                '--agent:Sign it too, with this key of ssh-agent'
-                '-h:Show this text'
-                '--help:Show this text'
-                '--db:The ledger'
-                '-o:One of table, wide, json, jsonl, name'
-                '--output:One of table, wide, json, jsonl, name'
-                '-m:Keep TEXT in the chain'
-                '--message:Keep TEXT in the chain'
-                '--yes:Answer every question with yes'
-                '--no-color:No colour'
-                '--debug:Show a traceback with an error'
-            )
-            ;;
-        /package/sign)
-            files=yes
-            options=(
-                '--key:A private key, or the .pub of one in ssh-agent'
-                '--agent:A key of ssh-agent, as ssh-add -l names it'
-                '-h:Show this text'
-                '--help:Show this text'
-                '--db:The ledger'
-                '-o:One of table, wide, json, jsonl, name'
-                '--output:One of table, wide, json, jsonl, name'
-                '-m:Keep TEXT in the chain'
-                '--message:Keep TEXT in the chain'
-                '--yes:Answer every question with yes'
-                '--no-color:No colour'
-                '--debug:Show a traceback with an error'
-            )
-            ;;
-        /package/verify)
-            files=yes
-            options=(
-                '-h:Show this text'
-                '--help:Show this text'
-                '--db:The ledger'
-                '-o:One of table, wide, json, jsonl, name'
-                '--output:One of table, wide, json, jsonl, name'
-                '-m:Keep TEXT in the chain'
-                '--message:Keep TEXT in the chain'
-                '--yes:Answer every question with yes'
-                '--no-color:No colour'
-                '--debug:Show a traceback with an error'
-            )
-            ;;
-        /package/show)
-            files=yes
-            options=(
-                '-h:Show this text'
-                '--help:Show this text'
-                '--db:The ledger'
-                '-o:One of table, wide, json, jsonl, name'
-                '--output:One of table, wide, json, jsonl, name'
-                '-m:Keep TEXT in the chain'
-                '--message:Keep TEXT in the chain'
-                '--yes:Answer every question with yes'
-                '--no-color:No colour'
-                '--debug:Show a traceback with an error'
-            )
-            ;;
-        /package/ls)
-            options=(
-                '-h:Show this text'
-                '--help:Show this text'
-                '--db:The ledger'
-                '-o:One of table, wide, json, jsonl, name'
-                '--output:One of table, wide, json, jsonl, name'
-                '-m:Keep TEXT in the chain'
-                '--message:Keep TEXT in the chain'
-                '--yes:Answer every question with yes'
-                '--no-color:No colour'
-                '--debug:Show a traceback with an error'
-            )
-            ;;
-        /package/fetch)
-            files=yes
-            options=(
-                '--node:Ask this node; not those that had the package'
-                '-h:Show this text'
-                '--help:Show this text'
-                '--db:The ledger'
-                '-o:One of table, wide, json, jsonl, name'
-                '--output:One of table, wide, json, jsonl, name'
-                '-m:Keep TEXT in the chain'
-                '--message:Keep TEXT in the chain'
-                '--yes:Answer every question with yes'
-                '--no-color:No colour'
-                '--debug:Show a traceback with an error'
-            )
-            ;;
-        /package/gc)
-            options=(
-                '--dry-run:Only say what would be removed'
-                '-h:Show this text'
-                '--help:Show this text'
-                '--db:The ledger'
-                '-o:One of table, wide, json, jsonl, name'
-                '--output:One of table, wide, json, jsonl, name'
-                '-m:Keep TEXT in the chain'
-                '--message:Keep TEXT in the chain'
-                '--yes:Answer every question with yes'
-                '--no-color:No colour'
-                '--debug:Show a traceback with an error'
-            )
-            ;;
-        /doctor)
             options=(
                 '-h:Show this text'
                 '--help:Show this text'
@@ -912,14 +972,14 @@ _wlctl() {
                 '--debug:Show a traceback with an error'
             )
             ;;
-        /prove)
+        /logs)
             options=(
-                '--workload:All copies of this workload'
-                '--node:All copies on this node'
-                '-l:All copies that carry it; repeat'
-                '--label:All copies that carry it; repeat'
-                '--all:All current copies'
-                '--stored:Ask no node: show what was read before'
+                '--tail:So many lines'
+                '--generation:Which run of it; else the newest'
+                '--previous:The run before the newest'
+                '-f:Go on with what it prints from now on'
+                '--follow:Go on with what it prints from now on'
+                '--raw:Print it as it is, control characters and all'
                 '-h:Show this text'
                 '--help:Show this text'
                 '--db:The ledger'
@@ -953,14 +1013,14 @@ _wlctl() {
                 '--debug:Show a traceback with an error'
             )
             ;;
-        /logs)
+        /prove)
             options=(
-                '--tail:So many lines'
-                '--generation:Which run of it; else the newest'
-                '--previous:The run before the newest'
-                '-f:Go on with what it prints from now on'
-                '--follow:Go on with what it prints from now on'
-                '--raw:Print it as it is, control characters and all'
+                '--workload:All copies of this workload'
+                '--node:All copies on this node'
+                '-l:All copies that carry it; repeat'
+                '--label:All copies that carry it; repeat'
+                '--all:All current copies'
+                '--stored:Ask no node: show what was read before'
                 '-h:Show this text'
                 '--help:Show this text'
                 '--db:The ledger'
@@ -1337,66 +1397,6 @@ _wlctl() {
             )
             ;;
         /ledger/snapshot)
-            options=(
-                '-h:Show this text'
-                '--help:Show this text'
-                '--db:The ledger'
-                '-o:One of table, wide, json, jsonl, name'
-                '--output:One of table, wide, json, jsonl, name'
-                '-m:Keep TEXT in the chain'
-                '--message:Keep TEXT in the chain'
-                '--yes:Answer every question with yes'
-                '--no-color:No colour'
-                '--debug:Show a traceback with an error'
-            )
-            ;;
-        /config)
-            commands=(
-                'show:Show every setting, its value, and where that came from.'
-            )
-            options=(
-                '-h:Show this text'
-                '--help:Show this text'
-                '--db:The ledger'
-                '-o:One of table, wide, json, jsonl, name'
-                '--output:One of table, wide, json, jsonl, name'
-                '-m:Keep TEXT in the chain'
-                '--message:Keep TEXT in the chain'
-                '--yes:Answer every question with yes'
-                '--no-color:No colour'
-                '--debug:Show a traceback with an error'
-            )
-            ;;
-        /config/show)
-            options=(
-                '-h:Show this text'
-                '--help:Show this text'
-                '--db:The ledger'
-                '-o:One of table, wide, json, jsonl, name'
-                '--output:One of table, wide, json, jsonl, name'
-                '-m:Keep TEXT in the chain'
-                '--message:Keep TEXT in the chain'
-                '--yes:Answer every question with yes'
-                '--no-color:No colour'
-                '--debug:Show a traceback with an error'
-            )
-            ;;
-        /help)
-            options=(
-                '-h:Show this text'
-                '--help:Show this text'
-                '--db:The ledger'
-                '-o:One of table, wide, json, jsonl, name'
-                '--output:One of table, wide, json, jsonl, name'
-                '-m:Keep TEXT in the chain'
-                '--message:Keep TEXT in the chain'
-                '--yes:Answer every question with yes'
-                '--no-color:No colour'
-                '--debug:Show a traceback with an error'
-            )
-            ;;
-        /completion)
-            choices=(bash zsh fish)
             options=(
                 '-h:Show this text'
                 '--help:Show this text'

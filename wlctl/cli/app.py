@@ -10,57 +10,86 @@ from typer.exceptions import TyperException
 
 import wlctl
 from wlctl.cli.command import CONTEXT, Lazy, LazyGroup, PlainCommand, in_words
+from wlctl.cli.escape import visible
 from wlctl.cli.options import Session, session_of
 from wlctl.cli.streams import Streams
 from wlctl.errors import ExitCode, InternalError, Interrupted, OutputFailed, UsageError, WlctlError
 
-COMMANDS = {
-    "init": Lazy("wlctl.cli.init", "init", "Make a ledger and keys. Safe to repeat."),
-    "signer": Lazy("wlctl.cli.signer", "app", "Signers: whose signatures admit a package."),
-    "policy": Lazy("wlctl.cli.policy", "app", "The policy: what is permitted, to whom."),
-    "approve": Lazy("wlctl.cli.approve", "approve", "Agree to what the policy deferred."),
-    "approvals": Lazy("wlctl.cli.approvals", "ls", "List what was deferred, and who approved."),
-    "revoke": Lazy("wlctl.cli.revocations", "revoke", "Start a package, key or file no more."),
-    "unrevoke": Lazy("wlctl.cli.revocations", "unrevoke", "Take a revocation back."),
-    "revocations": Lazy("wlctl.cli.revocations", "ls", "List what is revoked."),
-    "package": Lazy("wlctl.cli.package", "app", "Packages: described, built, signed, verified."),
-    "doctor": Lazy("wlctl.cli.doctor", "doctor", "Examine what the other commands stand on."),
-    "node": Lazy("wlctl.cli.node", "app", "The fleet: the machines that wlctl places on."),
-    "place": Lazy("wlctl.cli.place", "place", "Decide where a workload goes, and put it there."),
-    "decisions": Lazy("wlctl.cli.decisions", "decisions", "List what was decided."),
-    "explain": Lazy("wlctl.cli.decisions", "explain", "Say why a decision came out as it did."),
-    "ps": Lazy("wlctl.cli.listing", "ps", "List the current copies."),
-    "status": Lazy("wlctl.cli.status", "status", "Ask how copies are; say where it differs."),
-    "history": Lazy("wlctl.cli.status", "history", "List every step of a copy's life."),
-    "prove": Lazy("wlctl.cli.proving", "prove", "Ask nodes whether copies are proven gone."),
-    "wait": Lazy("wlctl.cli.until", "wait", "Wait until copies or nodes are in a state."),
-    "logs": Lazy("wlctl.cli.logs", "logs", "Print the end of what a copy wrote."),
-    "start": Lazy("wlctl.cli.starting", "start", "Start copies that are staged."),
-    "restart": Lazy("wlctl.cli.starting", "restart", "Stop copies and start them again."),
-    "stop": Lazy("wlctl.cli.ending", "stop", "Stop copies, with proof."),
-    "unload": Lazy("wlctl.cli.ending", "unload", "Stop copies and remove them."),
-    "move": Lazy("wlctl.cli.moving", "move", "Move a copy to another node."),
-    "reconcile": Lazy("wlctl.cli.reconcile", "reconcile", "One pass over the fleet, for cron."),
-    "alerts": Lazy("wlctl.cli.alerts", "app", "What is wrong and waits for somebody."),
-    "audit": Lazy("wlctl.cli.audit", "app", "The chain: what happened, verified."),
-    "ledger": Lazy("wlctl.cli.ledger", "app", "The ledger: checked, backed up, migrated."),
-    "config": Lazy("wlctl.cli.config", "app", "Settings, and who set them."),
-    "help": Lazy("wlctl.cli.help", "help_", "What codes, states and words mean.", PlainCommand),
-    "completion": Lazy(
-        "wlctl.cli.completion", "completion", "Print completions for a shell.", PlainCommand
-    ),
+SECTIONS = {
+    "To begin with": {
+        "init": Lazy("wlctl.cli.init", "init", "Make a ledger and keys. Safe to repeat."),
+        "doctor": Lazy("wlctl.cli.doctor", "doctor", "Examine what the other commands stand on."),
+        "config": Lazy("wlctl.cli.config", "app", "Settings, and who set them."),
+        "help": Lazy(
+            "wlctl.cli.help", "help_", "What codes, words and commands mean.", PlainCommand
+        ),
+        "completion": Lazy(
+            "wlctl.cli.completion", "completion", "Print completions for a shell.", PlainCommand
+        ),
+    },
+    "What may run": {
+        "package": Lazy(
+            "wlctl.cli.package", "app", "Packages: described, built, signed, verified."
+        ),
+        "signer": Lazy("wlctl.cli.signer", "app", "Signers: whose signatures admit a package."),
+        "policy": Lazy("wlctl.cli.policy", "app", "The policy: what is permitted, to whom."),
+        "approve": Lazy("wlctl.cli.approve", "approve", "Agree to what the policy deferred."),
+        "approvals": Lazy("wlctl.cli.approvals", "ls", "List what was deferred, and who approved."),
+        "revoke": Lazy("wlctl.cli.revocations", "revoke", "Start a package, key or file no more."),
+        "unrevoke": Lazy("wlctl.cli.revocations", "unrevoke", "Take a revocation back."),
+        "revocations": Lazy("wlctl.cli.revocations", "ls", "List what is revoked."),
+    },
+    "Where it may run": {
+        "node": Lazy("wlctl.cli.node", "app", "The fleet: the machines that wlctl places on."),
+    },
+    "Placing": {
+        "place": Lazy(
+            "wlctl.cli.place", "place", "Decide where a workload goes, and put it there."
+        ),
+        "decisions": Lazy("wlctl.cli.decisions", "decisions", "List what was decided."),
+        "explain": Lazy("wlctl.cli.decisions", "explain", "Say why a decision came out as it did."),
+    },
+    "What is placed": {
+        "ps": Lazy("wlctl.cli.listing", "ps", "List the current copies."),
+        "status": Lazy("wlctl.cli.status", "status", "Ask how copies are; say where it differs."),
+        "history": Lazy("wlctl.cli.status", "history", "List every step of a copy's life."),
+        "logs": Lazy("wlctl.cli.logs", "logs", "Print the end of what a copy wrote."),
+        "wait": Lazy("wlctl.cli.until", "wait", "Wait until copies or nodes are in a state."),
+        "prove": Lazy("wlctl.cli.proving", "prove", "Ask nodes whether copies are proven gone."),
+        "start": Lazy("wlctl.cli.starting", "start", "Start copies that are staged."),
+        "restart": Lazy("wlctl.cli.starting", "restart", "Stop copies and start them again."),
+        "stop": Lazy("wlctl.cli.ending", "stop", "Stop copies, with proof."),
+        "unload": Lazy("wlctl.cli.ending", "unload", "Stop copies and remove them."),
+        "move": Lazy("wlctl.cli.moving", "move", "Move a copy to another node."),
+    },
+    "Keeping it so": {
+        "reconcile": Lazy("wlctl.cli.reconcile", "reconcile", "One pass over the fleet, for cron."),
+        "alerts": Lazy("wlctl.cli.alerts", "app", "What is wrong and waits for somebody."),
+        "audit": Lazy("wlctl.cli.audit", "app", "The chain: what happened, verified."),
+        "ledger": Lazy("wlctl.cli.ledger", "app", "The ledger: checked, backed up, migrated."),
+    },
 }
-"""Every command: its module, the `App` or function in it, and one line of help."""
+"""Every command by what it is for: its module, the `App` or function in it, and a line of help."""
 
+COMMANDS = {name: lazy for section in SECTIONS.values() for name, lazy in section.items()}
 
 HELP_COLUMNS = 100
 """Lines longer than this are hard to read, however wide the terminal is."""
 
 
 class Root(LazyGroup):
-    """The program."""
+    """The whole command line; its commands stand below what they are for."""
 
     table = COMMANDS
+
+    def format_commands(self, ctx: Any, formatter: Any) -> None:
+        """List them by section, without importing any."""
+        width = max(map(len, COMMANDS))
+        for title, section in SECTIONS.items():
+            with formatter.section(title):
+                formatter.write_dl(
+                    [(name.ljust(width), visible(lazy.about)) for name, lazy in section.items()]
+                )
 
 
 def main(argv: Sequence[str]) -> int:

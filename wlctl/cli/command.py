@@ -293,11 +293,6 @@ class LazyGroup(Group):
         lazy = self.table.get(cmd_name)
         return None if lazy is None else _loaded(cmd_name, lazy)
 
-    def format_commands(self, ctx: Any, formatter: Any) -> None:
-        """List them without importing any."""
-        with formatter.section("Commands"):
-            formatter.write_dl([(name, visible(lazy.about)) for name, lazy in self.table.items()])
-
 
 def _loaded(name: str, lazy: Lazy) -> Any:
     found = getattr(import_module(lazy.module), lazy.attribute)
