@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from wlctl.lifecycle.liveness import DEAD_AFTER_MS, Standing, is_isolated, judge
+from wlctl.lifecycle.liveness import BEGUN_MS, DEAD_AFTER_MS, Standing, is_isolated, judge
 from wlctl.model.ids import NodeName
 from wlctl.model.node import Liveness
 
@@ -25,9 +25,16 @@ def after(one: Standing, *, answers: bool, since_ms: int = 60_000) -> Standing:
 @pytest.mark.parametrize(
     ("before", "after_"),
     [
-        pytest.param(ALIVE, Standing(SUSPECT, 1, 0), id="one failure is a suspicion"),
+        pytest.param(ALIVE, Standing(SUSPECT, 1, BEGUN_MS), id="one failure is a suspicion"),
         pytest.param(
-            Standing(SUSPECT, 1, 0), Standing(SUSPECT, 2, 60_000), id="two failures are not enough"
+            Standing(SUSPECT, 1, BEGUN_MS),
+            Standing(SUSPECT, 2, BEGUN_MS + 60_000),
+            id="two failures are not enough",
+        ),
+        pytest.param(
+            Standing(SUSPECT, 9, 0),
+            Standing(SUSPECT, 10, BEGUN_MS),
+            id="however often verbs have failed: its silence begins with this pass",
         ),
         pytest.param(
             Standing(SUSPECT, 2, DEAD_AFTER_MS - 60_001),
@@ -51,7 +58,7 @@ def after(one: Standing, *, answers: bool, since_ms: int = 60_000) -> Standing:
         ),
         pytest.param(
             Standing(Liveness.UNKNOWN),
-            Standing(Liveness.UNKNOWN, 1, 0),
+            Standing(Liveness.UNKNOWN, 1, BEGUN_MS),
             id="what was never seen cannot be missed",
         ),
         pytest.param(
@@ -68,6 +75,19 @@ def test_what_a_failed_contact_makes_of_a_node(before: Standing, after_: Standin
 @pytest.mark.parametrize("liveness", Liveness)
 def test_an_answer_makes_it_alive_whatever_it_was(liveness: Liveness) -> None:
     assert after(Standing(liveness, 5, 10**6), answers=True) == ALIVE
+
+
+@pytest.mark.parametrize("silent_ms", [0, 10 * DEAD_AFTER_MS])
+def test_a_pass_over_some_nodes_counts_a_failure_and_no_time_and_kills_nobody(
+    silent_ms: int,
+) -> None:
+    judged = judge(
+        {A: Standing(SUSPECT, 5, silent_ms), B: ALIVE},
+        {A: False, B: True},
+        since_last_pass_ms=None,
+    )
+
+    assert judged.nodes[A] == Standing(SUSPECT, 6, silent_ms)
 
 
 def test_time_in_which_no_pass_ran_is_not_held_against_a_node() -> None:

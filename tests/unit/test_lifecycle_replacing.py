@@ -28,6 +28,7 @@ def test_what_nothing_forbids_may_go() -> None:
 
 BLOCKS = [
     pytest.param({"has_open_copy": True}, Block.OTHER_COPY, id="another copy is not settled"),
+    pytest.param({"had_failed": True}, Block.FAILED, id="had failed before it was lost"),
     pytest.param({"may_have_run": True}, Block.JOB, id="a job that may have run"),
     pytest.param({"is_revoked": True}, Block.REVOKED, id="revoked"),
     pytest.param({"package_fault": "gone"}, Block.PACKAGE, id="its package is not whole"),

@@ -67,6 +67,11 @@ ROWS = [
     pytest.param(
         {"state": State.LOST, "same_boot": False}, Act.START_AGAIN, id="what was lost to a reboot"
     ),
+    pytest.param(
+        {"state": State.LOST, "is_gone": True},
+        Act.START_AGAIN,
+        id="what was lost and is proven ended: there is nothing to adopt",
+    ),
     pytest.param({"same_boot": False}, Act.START_AGAIN, id="what ran before a reboot"),
     pytest.param({"same_boot": False, "runs_once": True}, Act.FAIL, id="a job before a reboot"),
     pytest.param(

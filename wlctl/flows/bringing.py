@@ -14,12 +14,12 @@ from wlctl.flows.looking import Look
 from wlctl.flows.mirror import changes, mirror
 from wlctl.flows.runtime import Runtime
 from wlctl.flows.start_intents import Begin, Beginning
-from wlctl.ledger import generations, instances, troubles
+from wlctl.ledger import generations, instances, operations, troubles
 from wlctl.ledger.store import ReadTx
 from wlctl.ledger.troubles import Trouble
 from wlctl.lifecycle import seen as judging
 from wlctl.lifecycle.backoff import backoff_ms, is_waiting
-from wlctl.lifecycle.machine import LIVE
+from wlctl.lifecycle.machine import LIVE, UNDERWAY
 from wlctl.lifecycle.table import Act, Case, Listing, decide
 from wlctl.model.alert import AlertKind
 from wlctl.model.ids import NodeName
@@ -59,14 +59,20 @@ def bring(
     """Bring one copy nearer to what is wanted of it; None where nothing was to do or is wrong.
 
     Args:
-        instance: As it was at some moment of this pass; it is read again.
+        instance: As it was before the look, or at some moment of this pass; it is read again.
         look: At its node.
     """
+    before = instance
     with rt.ledger.read() as tx:
-        instance = instances.get(tx, instance.id)
-        is_left = recover.is_open(tx, instance)
+        instance = instances.get(tx, before.id)
+        listing = _listing(instance, look)
+        is_left = _is_left(tx, instance, listing)
         kept = troubles.find(tx, instance.id)
-    is_early = kept is not None and kept.kind not in _OF_MOVES and _is_early(kept, rt.now_ms())
+    if listing is Listing.MISSING and not is_left and instance.state is not before.state:
+        return None  # it came there, or was ended, after the look
+    # that no other node would have it delays nothing on its own
+    is_own = kept is not None and kept.kind not in replacing.OF_MOVES
+    is_early = kept is not None and is_own and _is_early(kept, rt.now_ms())
     if is_left:
         if is_early:
             return None
@@ -91,8 +97,14 @@ def bring(
     return _keep(rt, instance, done, dry_run=dry_run)
 
 
-_OF_MOVES = frozenset({AlertKind.MOVE_BLOCKED, AlertKind.MOVE_FAILED, AlertKind.LEASE_WAITING})
-"""That no other node would have it delays nothing on its own."""
+def _is_left(tx: ReadTx, instance: Instance, listing: Listing) -> bool:
+    """Answer whether something is to be finished before the table is asked.
+
+    Of what the node has lost nothing can be finished there: it is for the table to prove it gone.
+    """
+    if instance.unsettled or operations.holder_of(tx, instance.id) is not None:
+        return True
+    return recover.is_unfinished(instance) and listing is Listing.LISTED
 
 
 def _is_early(kept: Trouble, now_ms: int) -> bool:
@@ -132,13 +144,22 @@ def _keep(rt: Runtime, instance: Instance, done: Done, *, dry_run: bool) -> Done
     if kept is None and done.kind is None:
         return done
     with rt.ledger.write(rt.now_ms(), rt.author) as tx:
-        if done.kind is None:
+        kept = troubles.find(tx, instance.id)
+        is_halted = kept is not None and _is_halted(kept, instances.get(tx, instance.id))
+        if done.kind is None and not is_halted:
             troubles.clear(tx, instance.id)
             return done
-        tries = (kept.tries if kept is not None else 0) + 1
-        until_ms = tx.now_ms + backoff_ms(tries)
-        troubles.put(tx, instance.id, Trouble(done.kind, done.trouble, tries, until_ms))
+        tries = 0 if done.kind is None else (kept.tries if kept is not None else 0) + 1
+        until_ms = tx.now_ms + backoff_ms(tries) if tries else 0
+        if kept is not None and is_halted:  # that it is to be started again is not forgotten
+            troubles.put(tx, instance.id, replace(kept, tries=tries, until_ms=until_ms))
+        elif done.kind is not None:
+            troubles.put(tx, instance.id, Trouble(done.kind, done.trouble, tries, until_ms))
     return done
+
+
+def _is_halted(kept: Trouble, instance: Instance) -> bool:
+    return kept.is_halt and instance.desired is Desired.STOPPED
 
 
 def _at_rest(
@@ -148,8 +169,7 @@ def _at_rest(
     done = None
     if was is not instance.state:
         done = Done(instance.name, instance.node, Act.NOTHING, instance.state.value)
-    halted = kept is not None and kept.kind in _HALTED and instance.desired is Desired.STOPPED
-    if dry_run or halted:
+    if dry_run or (kept is not None and _is_halted(kept, instance)):
         return done
     held = _held(rt, instance)
     if held != kept:
@@ -163,16 +183,12 @@ def _at_rest(
     return done
 
 
-_HALTED = frozenset({AlertKind.DRAINED, AlertKind.MOVE_CUT})
-"""It was stopped for the time being: whoever stopped it starts it again."""
-
-
 def _held(rt: Runtime, instance: Instance) -> Trouble | None:
     """Say why a copy that is meant to run does not, where only an operator changes that."""
     if instance.state is not State.FAILED or instance.desired is not Desired.RUNNING:
         return None
     with rt.ledger.read() as tx:
-        last = instances.history(tx, instance.id)[-1]
+        last = instances.last_step(tx, instance.id)
     if instance.kind is Kind.INTERVAL:
         return Trouble(AlertKind.HELD, f"{last.reason}: it runs again when it is due")
     return Trouble(AlertKind.HELD, _waits(instance, last.reason))
@@ -192,28 +208,39 @@ def _mirrored(
         return instance, instance.state
     with rt.ledger.write(rt.now_ms(), rt.author) as tx:
         now = instances.get(tx, instance.id)
-        if now.state is not instance.state or now.generation != instance.generation:
-            return now, now.state  # somebody was at work on it since the look
-        return mirror(tx, now, status, twice=look.twice), instance.state
+        if not _is_as_read(tx, instance):
+            return now, now.state
+        return mirror(tx, now, status, at_ms=look.at_ms, twice=look.twice), instance.state
+
+
+def _is_as_read(tx: ReadTx, instance: Instance) -> bool:
+    """Answer whether nobody was at work on a copy since it was read, nor is now."""
+    now = instances.get(tx, instance.id)
+    same = (now.state, now.desired, now.generation) == (
+        instance.state,
+        instance.desired,
+        instance.generation,
+    )
+    return same and operations.holder_of(tx, instance.id) is None
+
+
+def _listing(instance: Instance, look: Look) -> Listing:
+    if look.of(instance.id) is not None:
+        return Listing.LISTED
+    return Listing.DEPARTED if instance.id in look.status.departed else Listing.MISSING
 
 
 def case_of(tx: ReadTx, instance: Instance, look: Look) -> Case:
     """Put a copy and what was seen of it into the words of the table."""
-    if look.of(instance.id) is not None:
-        listing = Listing.LISTED
-    elif instance.id in look.status.departed:
-        listing = Listing.DEPARTED
-    else:
-        listing = Listing.MISSING
     runs = generations.of_instance(tx, instance.id)
     others = instances.others_of_order(tx, instance.id)
-    launch = runs[-1].launch if runs else None
+    launch = next((run.launch for run in reversed(runs) if run.launch), None)
     boot_id = str(launch["boot_id"]) if launch else look.status.boot_id
     return Case(
         state=instance.state,
         desired=instance.desired,
         node=Liveness.ALIVE,
-        listing=listing,
+        listing=_listing(instance, look),
         same_boot=boot_id == look.status.boot_id,
         has_other=any(map(_lives, others)),
         has_open=any(map(_may_live, others)),
@@ -222,15 +249,13 @@ def case_of(tx: ReadTx, instance: Instance, look: Look) -> Case:
     )
 
 
-_STARTING = frozenset({State.REQUESTED, State.PLACED, State.FETCHING, State.VERIFIED})
-
-
 def _lives(other: Instance) -> bool:
-    return other.state in LIVE and not other.unsettled
+    is_wanted = other.desired is Desired.RUNNING
+    return other.state in LIVE and is_wanted and not other.unsettled
 
 
 def _may_live(other: Instance) -> bool:
-    return other.unsettled or other.state in _STARTING
+    return other.unsettled or other.state in UNDERWAY
 
 
 def _act(rt: Runtime, node: Node, instance: Instance, act: Act, look: Look) -> Done:
@@ -240,16 +265,16 @@ def _act(rt: Runtime, node: Node, instance: Instance, act: Act, look: Look) -> D
         case Act.DEPART:
             return _gone(rt, instance, act, missing.depart(rt, node, instance))
         case Act.START:
-            return _started(act, starting.start_one(rt, instance))
+            return _started(act, starting.start_one(rt, instance, as_seen=True))
         case Act.START_AGAIN:
-            _lose(rt, instance, "its node was started anew")
-            came = _started(act, starting.start_one(rt, instance))
+            _lose(rt, instance)
+            came = _started(act, starting.start_one(rt, instance, as_seen=True))
             kind = AlertKind.REBOOT_NOT_STARTED
             return replace(came, kind=kind) if came.kind is AlertKind.ACTION_FAILED else came
         case Act.FAIL:
             return _fail(rt, instance, act)
         case Act.ADOPT:
-            return _adopt(rt, instance, act)
+            return _adopt(rt, instance, act, look)
         case Act.PROVE_MISSING:
             return _prove_missing(rt, node, instance, look)
         case Act.NOTHING | Act.LOSE | Act.REPLACE:
@@ -258,44 +283,60 @@ def _act(rt: Runtime, node: Node, instance: Instance, act: Act, look: Look) -> D
 
 def _end(rt: Runtime, instance: Instance, act: Act) -> Done:
     if act is Act.STOP and instance.desired is Desired.STOPPED:
-        return _ended(act, ending.stop_one(rt, instance))
+        return _ended(act, ending.stop_one(rt, instance, as_seen=True))
     if act is Act.END_ORPHAN:
         return _ended(act, ending.unload_again(rt, instance), AlertKind.ORPHAN)
     if act is Act.END_LOST:
         with rt.ledger.write(rt.now_ms(), rt.author) as tx:
-            replacing.give_way(tx, instances.get(tx, instance.id))
-        return _ended(act, ending.unload_one(rt, instance), AlertKind.ORPHAN)
-    return _ended(act, ending.unload_one(rt, instance))
+            _require_as_read(tx, instance)
+            replacing.give_way(tx, instance)
+            instance = instances.get(tx, instance.id)
+        return _ended(act, ending.unload_one(rt, instance, as_seen=True), AlertKind.ORPHAN)
+    return _ended(act, ending.unload_one(rt, instance, as_seen=True))
 
 
-def _lose(rt: Runtime, instance: Instance, reason: str) -> None:
-    """Write down that it is lost, unless somebody was at work on it since."""
-    with rt.ledger.write(rt.now_ms(), rt.author) as tx:
-        now = instances.get(tx, instance.id)
-        if now.state is instance.state and now.state is not State.LOST:
-            walk_to(tx, now, State.LOST, reason)
+def _require_as_read(tx: ReadTx, instance: Instance) -> None:
+    """Make sure that what was decided about a copy still holds.
+
+    Raises:
+        Overtaken: Somebody was at work on it since, or is now.
+    """
+    if not _is_as_read(tx, instance):
+        raise Overtaken(f"somebody else is at work on {instance.name}")
+
+
+def _lose(rt: Runtime, instance: Instance) -> None:
+    """Write down that it is lost."""
+    if instance.state is not State.LOST:
+        with rt.ledger.write(rt.now_ms(), rt.author) as tx:
+            _require_as_read(tx, instance)
+            walk_to(tx, instance, State.LOST, "its node was started anew")
 
 
 def _fail(rt: Runtime, instance: Instance, act: Act) -> Done:
     """Hold a job that may have run: how it ended is not known, and it is not run again."""
     why = "its node was started anew while it may have run (exit-unknown)"
     with rt.ledger.write(rt.now_ms(), rt.author) as tx:
-        now = instances.get(tx, instance.id)
-        if now.state is instance.state:
-            walk_to(tx, now, State.FAILED, why)
+        _require_as_read(tx, instance)
+        walk_to(tx, instance, State.FAILED, why)
     failed = Done(instance.name, instance.node, act, State.FAILED.value)
     return replace(failed, trouble=_waits(instance, why), kind=AlertKind.HELD)
 
 
-def _adopt(rt: Runtime, instance: Instance, act: Act) -> Done:
-    """Take back what was lost and runs; how it is, the next look says."""
+def _adopt(rt: Runtime, instance: Instance, act: Act, look: Look) -> Done:
+    """Take back what was lost and was not proven gone, as its node shows it."""
+    status = look.of(instance.id)
+    assert status is not None, "what its node lists"
     with rt.ledger.write(rt.now_ms(), rt.author) as tx:
+        _require_as_read(tx, instance)
+        others = instances.others_of_order(tx, instance.id)
+        if any(_lives(one) or _may_live(one) for one in others):
+            raise Overtaken(f"{instance.name} has another copy by now")
+        walk_to(tx, instance, State.RUNNING, "its node answers again, and has it")
+        instances.hold_as_before(tx, instance.id)
         now = instances.get(tx, instance.id)
-        others = instances.others_of_order(tx, now.id)
-        if now.state is State.LOST and not any(_lives(one) or _may_live(one) for one in others):
-            walk_to(tx, now, State.RUNNING, "its node answers again, and has it")
-            instances.hold_as_before(tx, now.id)
-    return Done(instance.name, instance.node, act, State.RUNNING.value)
+        now = mirror(tx, now, status, at_ms=look.at_ms, twice=look.twice)
+    return Done(instance.name, instance.node, act, now.state.value)
 
 
 def _prove_missing(rt: Runtime, node: Node, instance: Instance, look: Look) -> Done:

@@ -1,6 +1,6 @@
 """Empty a node: nothing new goes there, and each copy that runs there is moved, or stopped."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 
@@ -12,10 +12,10 @@ from wlctl.flows.runtime import Runtime
 from wlctl.flows.start_intents import Begin, Beginning
 from wlctl.ledger import instances, nodes, troubles
 from wlctl.ledger.troubles import Trouble
-from wlctl.lifecycle.machine import LIVE
+from wlctl.lifecycle.machine import LIVE, UNDERWAY
 from wlctl.model.alert import AlertKind
 from wlctl.model.ids import InstanceId, NodeName
-from wlctl.model.instance import Desired, Instance
+from wlctl.model.instance import Desired, Instance, State
 from wlctl.model.node import Node
 
 WIDTH = 4
@@ -85,7 +85,21 @@ def drain(
         here = [one for one in instances.current(tx) if one.node == name and _runs(one)]
     work = partial(_empty, rt, stop_rest=stop_rest, dry_run=dry_run, is_time=is_time)
     found = dict(fanout.each(here, work, width=WIDTH, width_max=WIDTH))
-    return Drained(node, tuple(found[position] for position in range(len(here))), dry_run)
+    emptied = [found[position] for position in range(len(here))]
+    return Drained(node, (*emptied, *_others_there(rt, name, here)), dry_run)
+
+
+def _others_there(rt: Runtime, name: str, seen_to: Sequence[Instance]) -> Iterator[Emptied]:
+    """Say what else may run there: what is being ended or was lost, and what has come meanwhile."""
+    with rt.ledger.read() as tx:
+        there = [*instances.rescheduled(tx), *instances.current(tx)]
+    known = {one.id for one in seen_to}
+    for one in there:
+        if one.node == name and one.id not in known and (one.unsettled or one.state in _MAY_RUN):
+            yield Emptied(one, why=f"it is {one.state.value} there, and not proven gone")
+
+
+_MAY_RUN = LIVE | UNDERWAY | {State.STOPPING, State.LOST, State.REVOKED, State.RESCHEDULED}
 
 
 def _runs(instance: Instance) -> bool:
@@ -117,11 +131,9 @@ def _empty(
 
 
 def _halt(rt: Runtime, instance: Instance, moved: Moved | None) -> Emptied:
-    with rt.ledger.write(rt.now_ms(), rt.author) as tx:
-        why = f"it was stopped because {instance.node} was drained"
-        troubles.put(tx, instance.id, Trouble(AlertKind.DRAINED, why))
+    halt = Trouble(AlertKind.DRAINED, f"it was stopped because {instance.node} was drained")
     try:
-        came = ending.stop_one(rt, instance)
+        came = ending.stop_one(rt, instance, halt=halt)
     except WlctlError as failure:
         return Emptied(instance, moved, why=failure.message)
     if came.end in (End.DONE, End.ALREADY):
@@ -139,7 +151,7 @@ def resume(rt: Runtime, name: NodeName) -> list[Beginning]:
         ]
     begun = []
     for instance in halted:
-        came = starting.start_one(rt, instance)
+        came = starting.start_one(rt, instance, as_seen=True)
         begun.append(came)
         if came.begin in (Begin.DONE, Begin.ALREADY):
             with rt.ledger.write(rt.now_ms(), rt.author) as tx:

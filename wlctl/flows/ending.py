@@ -5,7 +5,7 @@ What a copy holds is released only when every run of it is proven ended. Anythin
 """
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from enum import StrEnum
 
 from wlctl.errors import (
@@ -16,15 +16,16 @@ from wlctl.errors import (
     Unreachable,
     WlctlError,
 )
-from wlctl.flows import gate, operating
+from wlctl.flows import gate, operating, rivals
 from wlctl.flows.catching_up import catch_up
 from wlctl.flows.intents import check_ours
 from wlctl.flows.nodes import check_identity, check_placed_there
 from wlctl.flows.runtime import Runtime
 from wlctl.flows.witnesses import Watch
-from wlctl.ledger import generations, instances, nodes, operations, packages
+from wlctl.ledger import generations, instances, nodes, operations, packages, troubles
 from wlctl.ledger.operations import Operation, Turn
 from wlctl.ledger.store import ReadTx, WriteTx
+from wlctl.ledger.troubles import Trouble
 from wlctl.lifecycle.machine import IllegalTransition, step, walk
 from wlctl.lifecycle.seen import ended
 from wlctl.model.actions import RefusalCode, Refused, Stopped, StopRequest, Unloaded, UnloadRequest
@@ -105,14 +106,23 @@ def stop_one(
     grace_ms: int | None = None,
     wait: bool = True,
     within_s: float | None = None,
+    halt: Trouble | None = None,
+    as_seen: bool = False,
 ) -> Ending:
     """Stop a copy that was looked up; see `stop`.
 
     Args:
         wait: False has its node ask it to end, and waits for no proof.
         within_s: How long the node's answer is waited for; None for as long as it may take.
+        halt: Why it is stopped for the time being only; without it whoever stops it means it, and
+            nothing starts it again.
+        as_seen: Only while nothing else was asked of it since `instance` was read.
+
+    Raises:
+        Overtaken: Something was.
     """
-    how = _How(grace_ms=grace_ms, wait=wait, within_s=within_s)
+    seen = instance if as_seen else None
+    how = _How(grace_ms=grace_ms, wait=wait, within_s=within_s, halt=halt, seen=seen)
     return _end(rt, Verb.STOP, instance, how)
 
 
@@ -138,9 +148,11 @@ def unload_one(
     grace_ms: int | None = None,
     purge: bool = False,
     within_s: float | None = None,
+    as_seen: bool = False,
 ) -> Ending:
     """Unload a copy that was looked up; see `unload` and `stop_one`."""
-    how = _How(grace_ms=grace_ms, purge=purge, within_s=within_s)
+    seen = instance if as_seen else None
+    how = _How(grace_ms=grace_ms, purge=purge, within_s=within_s, seen=seen)
     return _end(rt, Verb.UNLOAD, instance, how)
 
 
@@ -151,13 +163,21 @@ def unload_again(rt: Runtime, instance: Instance) -> Ending:
 
 @dataclass(frozen=True, slots=True)
 class _How:
-    """With which options; `again` asks also for what is unloaded by the ledger's word."""
+    """With which options.
+
+    Attributes:
+        again: Ask also for what is unloaded by the ledger's word.
+        halt: It is stopped for the time being, because.
+        seen: As a pass has seen it; None where somebody asks for its end now.
+    """
 
     grace_ms: int | None = None
     purge: bool = False
     wait: bool = True
     within_s: float | None = None
     again: bool = False
+    halt: Trouble | None = None
+    seen: Instance | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -182,8 +202,20 @@ def _end(rt: Runtime, verb: Verb, instance: Instance, how: _How) -> Ending:
     """End a copy; where its node has accepted something newer than the ledger knows, once more."""
     found = _end_once(rt, verb, instance, how)
     if found.code == RefusalCode.SUPERSEDED.value and catch_up(rt, found.instance):
-        return _end_once(rt, verb, found.instance, how)
-    return found
+        found = _end_once(rt, verb, found.instance, how)
+    return _with_its_stand_in(rt, found)
+
+
+def _with_its_stand_in(rt: Runtime, found: Ending) -> Ending:
+    """Call nothing done while another copy, which is to take its place, may run."""
+    if found.end not in (End.DONE, End.ALREADY):
+        return found
+    with rt.ledger.read() as tx:
+        other = rivals.standing_in(tx, found.instance)
+    if other is None:
+        return found
+    why = f"{other.id}, which was to take its place, is {other.state.value} on {other.node}"
+    return replace(found, end=End.UNPROVEN, detail=f"{why}: `wlctl reconcile` ends it")
 
 
 def _end_once(rt: Runtime, verb: Verb, instance: Instance, how: _How) -> Ending:
@@ -229,6 +261,9 @@ def _intend(rt: Runtime, verb: Verb, turn: Turn, how: _How) -> _Wish | Ending:
         token = rt.new_token()
         operating.take_over(tx, turn, token)
         instance = instances.get(tx, InstanceId(turn.scope))
+        operating.require_unasked(how.seen, instance)
+        if how.seen is None and how.halt is None:
+            troubles.clear_halt(tx, instance.id)
         is_gone = instance.state is State.UNLOADED and not how.again
         if is_gone or (verb is Verb.STOP and _is_stopped(tx, instance)):
             return Ending(verb, End.ALREADY, instance)
@@ -237,6 +272,8 @@ def _intend(rt: Runtime, verb: Verb, turn: Turn, how: _How) -> _Wish | Ending:
         if denial is not None:
             return Ending(verb, End.DENIED, instance, code=denial.code, detail=denial.message)
         operation = operations.begin(tx, turn, verb.value, token=token)
+        if how.halt is not None:
+            troubles.put(tx, instance.id, how.halt)
         desired = Desired.STOPPED if verb is Verb.STOP else Desired.UNLOADED
         instances.change(tx, instance.id, desired=desired.value)
         operating.request(tx, f"workload.{verb.value}", instance, operation)

@@ -21,9 +21,10 @@ from wlctl.errors import (
 from wlctl.flows.looking import Look
 from wlctl.flows.runtime import Runtime
 from wlctl.ledger import nodes, passes
+from wlctl.ledger.store import WriteTx
 from wlctl.lifecycle import liveness as judging
 from wlctl.lifecycle import pace
-from wlctl.lifecycle.liveness import Standing
+from wlctl.lifecycle.liveness import Judged, Standing
 from wlctl.lifecycle.oddity import SKEW_MAX_MS
 from wlctl.model.alert import Alert, AlertKind
 from wlctl.model.boottime import BootTime
@@ -92,49 +93,83 @@ def record(
 ) -> Standings:
     """Keep what a pass found of nodes; of one that is as it was, that is no event.
 
+    What others have learned of a node since the pass began stands: that it was taken out, is
+    another machine by now, or has answered.
+
     Args:
         asked: As they were before the pass.
         whole: Every node was asked: only then is one declared dead.
     """
-    setting_ms = round(1000 * rt.settings.reconcile_interval_s)
-    silent = {name for name, why in contacts.failures.items() if isinstance(why, SILENT)}
     with rt.ledger.write(rt.now_ms(), rt.author) as tx:
-        watched_ms = pace.watched_ms(passes.newest(tx), began_at, setting_ms)
-        before = {
-            node.name: _standing(node, tx.now_ms)
-            for node in asked
-            if node.name in silent or node.name in contacts.looks
-        }
-        answered = {name: name not in silent for name in before}
-        judged = judging.judge(
-            before,
-            answered,
-            since_last_pass_ms=watched_ms if whole else 0,
-            dead_after_ms=round(1000 * rt.settings.dead_after_s),
-        )
-        for name, facts in contacts.facts.items():
-            nodes.record_contact(tx, name, facts)
-        seen = {name: look.status.boot_id for name, look in contacts.looks.items()}
-        nodes.record_looks(
-            tx, {name: (seen[name], tx.now_ms) for name in seen.keys() - contacts.facts.keys()}
-        )
-        for name, why in contacts.failures.items():
-            if name not in silent:
-                nodes.record_silence(tx, name, why.code)
-            elif not judged.isolated:
-                now = judged.nodes[name]
-                nodes.record_standing(
-                    tx,
-                    name,
-                    now.liveness,
-                    failures=now.failures,
-                    silent_ms=now.silent_ms,
-                    why=why.code,
-                )
+        known = nodes.identities(tx)
+        asked = [node for node in asked if known.get(node.name) == node.node_id]
+        judged = _judge(rt, tx, asked, contacts, began_at, whole=whole)
+        for node in asked:
+            why = contacts.failures.get(node.name)
+            if why is not None:
+                _record_failure(tx, node, why, judged)
+        _record_answers(tx, asked, contacts)
         if whole:
             passes.began(tx, began_at)
         dead = nodes.names(tx, Liveness.DEAD) & {node.name for node in asked}
     return Standings(dead, judged.isolated, tuple(_alerts(asked, contacts, dead, judged.isolated)))
+
+
+def _judge(
+    rt: Runtime,
+    tx: WriteTx,
+    asked: Sequence[Node],
+    contacts: Contacts,
+    began_at: BootTime,
+    *,
+    whole: bool,
+) -> Judged:
+    """Judge by their silence those that did not answer, beside those that did."""
+    before, answered = {}, {}
+    for node in asked:
+        if node.name in contacts.looks:
+            before[node.name], answered[node.name] = _standing(node, tx.now_ms), True
+        elif isinstance(contacts.failures[node.name], SILENT):
+            now = nodes.get(tx, node.name)
+            before[node.name] = _standing(now, tx.now_ms)
+            answered[node.name] = now.seen_at_ms != node.seen_at_ms
+    setting_ms = round(1000 * rt.settings.reconcile_interval_s)
+    watched_ms = pace.watched_ms(passes.newest(tx), began_at, setting_ms)
+    return judging.judge(
+        before,
+        answered,
+        since_last_pass_ms=watched_ms if whole else None,
+        dead_after_ms=round(1000 * rt.settings.dead_after_s),
+    )
+
+
+def _record_failure(tx: WriteTx, node: Node, why: WlctlError, judged: Judged) -> None:
+    """Keep that a node could not be looked at, and what its silence makes of it."""
+    if not isinstance(why, SILENT):
+        nodes.record_silence(tx, node.name, why.code)
+        return
+    now = judged.nodes[node.name]
+    if not judged.isolated and now.failures:
+        nodes.record_standing(
+            tx,
+            node.name,
+            now.liveness,
+            failures=now.failures,
+            silent_ms=now.silent_ms,
+            why=why.code,
+        )
+
+
+def _record_answers(tx: WriteTx, asked: Sequence[Node], contacts: Contacts) -> None:
+    """Keep when each answered, and under which boot: the pass may have waited for others since."""
+    seen = {}
+    for node in asked:
+        facts, look = contacts.facts.get(node.name), contacts.looks.get(node.name)
+        if facts is not None:
+            nodes.record_contact(tx, node.name, facts)
+        elif look is not None:
+            seen[node.name] = look.status.boot_id, look.at_ms
+    nodes.record_looks(tx, seen)
 
 
 def as_known(asked: Sequence[Node], contacts: Contacts) -> Standings:

@@ -1,6 +1,6 @@
 """One look at everything of ours on a node; it changes nothing, and believes no stranger."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from wlctl.errors import ForeignNode, TwoMachines
@@ -25,10 +25,12 @@ class Look:
     """What one look at a node showed.
 
     Attributes:
+        at_ms: When it was received, by the controller's clock.
         twice: It was repeated, because a run had ended and nothing said how.
     """
 
     status: NodeStatus
+    at_ms: int
     twice: bool = False
 
     def of(self, instance: InstanceId) -> InstanceStatus | None:
@@ -43,11 +45,11 @@ def look(rt: Runtime, session: "NodeSession", node: Node) -> Look:
         ForeignNode, TwoMachines: What answers is not the node that was added.
         Unreachable: It does not answer.
     """
-    found = Look(_status(rt, session, node))
+    found = _look(rt, session, node)
     if not any(map(_ends_just_now, found.status.instances)):
         return found
     rt.sleep(EXIT_WRITTEN_S)
-    return Look(_status(rt, session, node), twice=True)
+    return replace(_look(rt, session, node), twice=True)
 
 
 def _ends_just_now(seen: InstanceStatus) -> bool:
@@ -60,8 +62,9 @@ def _ends_just_now(seen: InstanceStatus) -> bool:
     )
 
 
-def _status(rt: Runtime, session: "NodeSession", node: Node) -> NodeStatus:
+def _look(rt: Runtime, session: "NodeSession", node: Node) -> Look:
     found = session.status(rt.ledger.installation)
+    at_ms = rt.now_ms()
     if isinstance(found, Refused):
         raise ForeignNode(
             f"{node.name} has lost what it knew of this installation: {found.detail}",
@@ -74,11 +77,11 @@ def _status(rt: Runtime, session: "NodeSession", node: Node) -> NodeStatus:
         machine_id=node.machine_id,
         boot_id=found.boot_id,
         uptime_ms=found.uptime_ms,
-        now_ms=rt.now_ms(),
+        now_ms=at_ms,
     )
     if stranger is Stranger.TWIN:
         raise TwoMachines(
             f"{node.name} answers under another boot that was under way when it was last seen",
             hint="turn off the machine that should not be there and start the other one anew",
         )
-    return found
+    return Look(found, at_ms)

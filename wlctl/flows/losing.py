@@ -1,16 +1,17 @@
 """What ran on a dead node is lost; so many of the lost as the budget allows are placed anew."""
 
 from collections.abc import Collection, Iterator, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from functools import partial
 
 from wlctl.errors import Busy, Overtaken
-from wlctl.flows import fanout, recover, replacing
+from wlctl.flows import fanout, leasing, operating, recover, replacing, staged
 from wlctl.flows.bringing import Done
 from wlctl.flows.intents import walk_to
 from wlctl.flows.replacing import Begun, Came, Replaced
 from wlctl.flows.runtime import Runtime
-from wlctl.ledger import instances, troubles
+from wlctl.ledger import instances, operations, troubles
+from wlctl.lifecycle.machine import UNDERWAY
 from wlctl.lifecycle.table import Act, Case, decide
 from wlctl.model.alert import AlertKind
 from wlctl.model.ids import InstanceId, NodeName
@@ -23,10 +24,14 @@ REASON = "its node is dead"
 def lose(rt: Runtime, dead: Collection[NodeName], *, dry_run: bool) -> list[Done]:
     """Write down what is lost with its node; what somebody is at work on is left alone.
 
-    Of a copy that is unsettled nothing can be said: it stays so, and is not placed anew.
+    Of a copy that is unsettled nothing can be said: it stays so, and is not placed anew, unless it
+    has a lease, and that is over.
     """
     if not dead:
         return []
+    if not dry_run:
+        _take_over_left(rt, dead)
+        _settle_by_leases(rt, dead)
     with rt.ledger.read() as tx:
         copies = [one for one in instances.current(tx) if one.node in dead]
         lost = [one.id for one in copies if _on_dead(one) is Act.LOSE and not one.unsettled]
@@ -43,17 +48,53 @@ def lose(rt: Runtime, dead: Collection[NodeName], *, dry_run: bool) -> list[Done
     return done
 
 
+def _take_over_left(rt: Runtime, dead: Collection[NodeName]) -> None:
+    """Close what dead processes left open there: it cannot be finished before its node is back."""
+    with rt.ledger.read() as tx:
+        scopes = {holder.operation.scope for holder in operations.holders(tx)}
+        left = [one.id for one in instances.current(tx) if one.node in dead and one.id in scopes]
+    for id_ in left:
+        with (
+            suppress(Busy),
+            operations.turn(rt.ledger, id_, timeout_s=0) as turn,
+            rt.ledger.write(rt.now_ms(), rt.author) as tx,
+        ):
+            operating.take_over(tx, turn, rt.new_token())
+
+
+def _settle_by_leases(rt: Runtime, dead: Collection[NodeName]) -> None:
+    """Settle what a lease has ended, whatever became of the start whose answer was lost."""
+    now = rt.boot_time()
+    with rt.ledger.read() as tx:
+        copies = [one for one in instances.current(tx) if one.node in dead and one.unsettled]
+        started = [one for one in copies if one.state not in UNDERWAY and one.generation]
+        leased = [one for one in started if staged.lease_of(tx, one) is not None]
+        left_ms = {one.id: leasing.left_ms(tx, one, now) for one in leased}
+    for one in leased:
+        if left_ms[one.id] is None:
+            leasing.count_anew(rt, one, now)
+        if left_ms[one.id] != 0:
+            continue
+        with rt.ledger.write(rt.now_ms(), rt.author) as tx:
+            is_same = instances.get(tx, one.id) == one and not operations.holder_of(tx, one.id)
+            if is_same and leasing.left_ms(tx, one, now) == 0:
+                instances.change(tx, one.id, unsettled=False)
+
+
 def _on_dead(instance: Instance) -> Act:
     return decide(Case(instance.state, instance.desired, Liveness.DEAD))
 
 
 def lost_on(rt: Runtime, dead: Collection[NodeName]) -> list[InstanceId]:
-    """List the copies that were lost with their nodes, and are meant to run."""
+    """List the copies that were lost with their nodes, and are meant to run.
+
+    One of which nobody knows whether a start came through is not placed anew before that is known.
+    """
     if not dead:
         return []
     with rt.ledger.read() as tx:
         copies = [one for one in instances.current(tx) if one.node in dead]
-    return [one.id for one in copies if _on_dead(one) is Act.REPLACE]
+    return [one.id for one in copies if _on_dead(one) is Act.REPLACE and not one.unsettled]
 
 
 def place_anew(rt: Runtime, lost: Sequence[InstanceId], *, dry_run: bool) -> list[Done]:

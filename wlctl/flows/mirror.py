@@ -35,7 +35,7 @@ def changes(instance: Instance, found: Seen) -> bool:
 
 
 def mirror(
-    tx: WriteTx, instance: Instance, seen: InstanceStatus, *, twice: bool = False
+    tx: WriteTx, instance: Instance, seen: InstanceStatus, *, at_ms: int, twice: bool = False
 ) -> Instance:
     """Keep what was seen of a copy; answer it as it is then.
 
@@ -43,6 +43,7 @@ def mirror(
     is unsettled then.
 
     Args:
+        at_ms: When it was seen, which may be a while ago.
         twice: The look was repeated; see `lifecycle.seen.judge`.
     """
     found = judging.judge(instance, seen, twice=twice)
@@ -56,7 +57,7 @@ def mirror(
         instances.advance(tx, instance, way, found.reason, evidence)
     columns: dict[str, object] = {"health": _health(found)}
     if not _is_of_another_boot(found):
-        columns["seen_at_ms"] = tx.now_ms
+        columns["seen_at_ms"] = at_ms
     if _is_late(instance, found):
         columns["unsettled"] = False
         if found.run is not None and found.run.launch is not None:

@@ -15,7 +15,7 @@ from wlctl.ledger import generations, instances, operations
 from wlctl.ledger.generations import Generation
 from wlctl.lifecycle.machine import IllegalTransition, walk
 from wlctl.lifecycle.proof import judge
-from wlctl.model.actions import NodeStatus, Refused
+from wlctl.model.actions import Refused
 from wlctl.model.generation import CgroupEnd, Liveliness, Proof, Readings
 from wlctl.model.instance import Desired, Instance, State
 from wlctl.model.node import Node
@@ -26,16 +26,16 @@ def close(rt: Runtime, node: Node, instance: Instance, look: Look) -> str:
 
     What is meant to run is lost from then on, and can be placed anew; the rest is unloaded.
     """
-    now_ms = rt.now_ms()
-    with rt.ledger.write(now_ms, rt.author) as tx:
+    with rt.ledger.write(rt.now_ms(), rt.author) as tx:
         now = instances.get(tx, instance.id)
         if now.state is not instance.state or operations.holder_of(tx, now.id) is not None:
             return ""  # somebody was at work on it since the look
         runs = [run for run in generations.of_instance(tx, now.id) if not run.is_gone]
-        why = operating.keep(tx, now, [_judge(node, now, run, look.status, now_ms) for run in runs])
+        why = operating.keep(tx, now, [_judge(node, now, run, look) for run in runs])
         if why:
             return why
-        to_run = now.desired is Desired.RUNNING and now.state is not State.RESCHEDULED
+        is_over = now.state in (State.RESCHEDULED, State.REVOKED)
+        to_run = now.desired is Desired.RUNNING and not is_over
         goal = State.LOST if to_run else State.UNLOADED
         reason = "its node has lost it, and nothing of it runs"
         if now.state is not goal and not isinstance(walk(now.state, goal), IllegalTransition):
@@ -71,10 +71,9 @@ def depart(rt: Runtime, node: Node, instance: Instance) -> str:
     return ""
 
 
-def _judge(
-    node: Node, instance: Instance, run: Generation, status: NodeStatus, now_ms: int
-) -> Proof:
-    """Judge a run by its launch as the ledger knows it, and by the boot that answers now."""
+def _judge(node: Node, instance: Instance, run: Generation, look: Look) -> Proof:
+    """Judge a run by its launch as the ledger knows it, and by the boot that answered."""
+    status = look.status
     readings = Readings(
         generation=run.number,
         closed=True,
@@ -96,6 +95,6 @@ def _judge(
     )
     return judge(
         readings,
-        boot_began_at_ms=now_ms - status.uptime_ms,
+        boot_began_at_ms=look.at_ms - status.uptime_ms,
         last_reading_at_ms=last_reading_ms(node, instance, readings),
     )

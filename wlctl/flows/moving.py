@@ -4,24 +4,34 @@ Where two may never run, or that is asked for, the old one is proven stopped fir
 leaves the old one serving, or starts it again; what a killed move leaves, the next pass ends.
 """
 
-from collections.abc import Callable
-from contextlib import ExitStack
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
-from wlctl.errors import Busy, IllegalStep, Overtaken, UsageError, WlctlError
-from wlctl.flows import deciding, ending, packages, recover, replacing, secrets, staged, starting
+from wlctl.errors import Busy, IllegalStep, UsageError
+from wlctl.flows import (
+    deciding,
+    ending,
+    packages,
+    recover,
+    replacing,
+    rivals,
+    secrets,
+    staged,
+    starting,
+)
 from wlctl.flows.bringing import Done
 from wlctl.flows.deciding import Order
 from wlctl.flows.dispatch import Dispatched, dispatch
-from wlctl.flows.ending import End, Ending
+from wlctl.flows.ending import End
 from wlctl.flows.packages import Admitted
 from wlctl.flows.replacing import Begun
 from wlctl.flows.runtime import Runtime
-from wlctl.flows.start_intents import Begin, Beginning
+from wlctl.flows.start_intents import Begin
 from wlctl.flows.waiting import Awaited, Came, Until, wait
 from wlctl.ledger import instances, nodes, operations, troubles
-from wlctl.ledger.store import ReadTx
+from wlctl.ledger.store import ReadTx, WriteTx
 from wlctl.ledger.troubles import Trouble
 from wlctl.lifecycle.machine import LIVE
 from wlctl.lifecycle.table import Act
@@ -116,6 +126,21 @@ def move(
         UsageError: Its data would stay behind, or it was ordered for its node alone.
         WlctlError: Its package or its secrets cannot be had: nothing was begun.
     """
+    if way.dry_run:
+        return _move(rt, instance, way, go_on)
+    scope, timeout_s = _scope_of(instance), rt.settings.busy_timeout_s
+    with operations.turn(rt.ledger, scope, timeout_s=timeout_s):
+        with rt.ledger.read() as tx:
+            instance = instances.get(tx, instance.id)
+        return _move(rt, instance, way, go_on)
+
+
+def _scope_of(old: Instance) -> str:
+    """Name what a move holds from its beginning to its end: who finds it free, finds no move."""
+    return f"move {old.id}"
+
+
+def _move(rt: Runtime, instance: Instance, way: Way, go_on: Callable[[], bool]) -> Moved:
     admitted = packages.admit_stored(rt, instance.package_id)
     _check(rt, instance, admitted, way)
     with rt.ledger.read() as tx:
@@ -195,10 +220,8 @@ class _Move:
 
     def old_first(self) -> Moved:
         """Prove the old copy stopped, then bring the new one up; else start the old one again."""
-        with self.rt.ledger.write(self.rt.now_ms(), self.rt.author) as tx:
-            why = "a move has stopped it, and was cut off"
-            troubles.put(tx, self.old.id, Trouble(AlertKind.MOVE_CUT, why))
-        stopped = ending.stop_one(self.rt, self.old)
+        halt = Trouble(AlertKind.MOVE_CUT, "a move has stopped it, and was cut off")
+        stopped = ending.stop_one(self.rt, self.old, halt=halt)
         if stopped.end not in (End.DONE, End.ALREADY):
             detail = stopped.detail or stopped.code
             return self._start_old(Moved(Step.NOT_STOPPED, self.old, self.old.node, detail=detail))
@@ -206,10 +229,7 @@ class _Move:
         return self._end_old(up) if up.step is Step.MOVED else self._start_old(up)
 
     def _bring_up(self) -> Moved:
-        """Place the new copy, wait until it is up, and give it the name.
-
-        Its turn is kept for all of that: what a killed move has left has none, and is ended.
-        """
+        """Place the new copy, wait until it is up, and give it the name."""
         with ExitStack() as held:
             up = self._place_and_wait(held)
             if up.step is Step.MOVED and not self._take_name(up):
@@ -218,16 +238,27 @@ class _Move:
 
     def _take_name(self, up: Moved) -> bool:
         """Give the new copy the name, while it runs, and nobody asked for anything else."""
-        expected = Desired.STOPPED if self.way.stop_first else Desired.RUNNING
         with self.rt.ledger.write(self.rt.now_ms(), self.rt.author) as tx:
             old, new = instances.get(tx, self.old.id), instances.get(tx, up.instance.id)
-            is_asked = old.desired is not expected or operations.holder_of(tx, old.id) is not None
-            if is_asked or new.state not in LIVE or new.desired is not Desired.RUNNING:
+            if new.replaces is None and new.state in LIVE:
+                return True  # the old one was lost meanwhile, and a pass has seen to it
+            is_up = new.state in LIVE and new.desired is Desired.RUNNING
+            if new.replaces != old.id or not is_up or not self._is_ours(tx, old):
                 return False
             replacing.give_way(tx, old)
             instances.change(tx, new.id, replaces=None)
             troubles.clear(tx, old.id)
             return True
+
+    def _is_ours(self, tx: ReadTx, old: Instance) -> bool:
+        """Answer whether the old copy is as this move has left it: nobody asked anything of it."""
+        if operations.holder_of(tx, old.id) is not None:
+            return False
+        if not self.way.stop_first:
+            return old.desired is Desired.RUNNING
+        kept = troubles.find(tx, old.id)
+        is_halted = kept is not None and kept.kind is AlertKind.MOVE_CUT
+        return is_halted and (old.state, old.desired) == (State.STOPPED, Desired.STOPPED)
 
     def _place_and_wait(self, held: ExitStack) -> Moved:
         rt, old = self.rt, self.old
@@ -235,8 +266,13 @@ class _Move:
         with rt.ledger.write(rt.now_ms(), rt.author) as tx:
             now = instances.get(tx, old.id)
             others = instances.others_of_order(tx, old.id)
-            if others or (now.state is not old.state and now.state is not State.STOPPED):
-                why = "it is being moved" if others else f"it is {now.state.value} now"
+            serves = self.way.stop_first or now.state in LIVE
+            if others or not serves or not self._is_ours(tx, now):
+                why = (
+                    "it has another copy"
+                    if others
+                    else f"it is {now.state.value} now, and is to be {now.desired.value}"
+                )
                 return Moved(Step.NOT_PLACED, now, old.node, detail=why)
             begun = replacing.intend_anew(
                 rt, tx, now, self.order, self.admitted, turn=turn, values=self.values
@@ -264,21 +300,31 @@ class _Move:
 
     def _without_new(self, failed: Moved) -> Moved:
         """End a new copy that did not come up; the old one has the name."""
-        if failed.step is Step.NOT_UP:
-            ending.unload_one(self.rt, failed.instance)
+        if failed.step is Step.NOT_UP and not self._give_up(failed.instance):
+            failed = replace(failed, step=Step.UNSETTLED)
         with self.rt.ledger.read() as tx:
             return replace(failed, instance=instances.get(tx, self.old.id))
+
+    def _give_up(self, new: Instance) -> bool:
+        """End a new copy, unless a pass has given it the name; answer whether it is proven gone."""
+        with self.rt.ledger.write(self.rt.now_ms(), self.rt.author) as tx:
+            now = instances.get(tx, new.id)
+            if now.replaces is None and now.state not in CLOSED:
+                return False
+            _give_up(tx, now)
+        return ending.unload_one(self.rt, now).end in (End.DONE, End.ALREADY)
 
     def _start_old(self, failed: Moved) -> Moved:
         """Start the old copy again; where another one may run, only `reconcile` may."""
         failed = self._without_new(failed)
-        if failed.step is Step.UNSETTLED:
-            return failed
-        again = starting.start_one(self.rt, self.old)
         with self.rt.ledger.write(self.rt.now_ms(), self.rt.author) as tx:
-            if again.begin in (Begin.DONE, Begin.ALREADY):
-                troubles.clear(tx, self.old.id)
-            now = instances.get(tx, self.old.id)
+            is_wanted = _want_again(tx, self.old)
+            old = instances.get(tx, self.old.id)
+        if not is_wanted:
+            return failed
+        again = starting.start_one(self.rt, old, as_seen=True)
+        with self.rt.ledger.read() as tx:
+            now = instances.get(tx, old.id)
         if again.begin in (Begin.DONE, Begin.ALREADY):
             return replace(failed, instance=now)
         detail = f"{failed.detail}; {again.detail or again.code}"
@@ -301,29 +347,56 @@ def _why(done: Dispatched) -> str:
 
 
 def end_cut_off(rt: Runtime) -> list[Done]:
-    """End what killed moves have left: a new copy beside an old one that serves; start the old one.
+    """Let go of what killed moves have left: a new copy beside an old one that serves, or a halt.
 
-    A move that goes on has the turn of its new copy, and is left alone.
+    Both are only written down: the one is to be gone then, the other to run, and the pass sees to
+    it as to all that is wanted. A move that goes on is left alone.
     """
     with rt.ledger.read() as tx:
         beside = [one for one in instances.standing_in(tx) if _is_beside(tx, one)]
-        halted = [
-            instances.get(tx, id_)
-            for id_, kept in troubles.ls(tx).items()
-            if kept.kind is AlertKind.MOVE_CUT
-        ]
-    done = [_try(rt, one, Act.STOP, ending.unload_one) for one in beside]
-    for one in halted:
-        with rt.ledger.read() as tx:
-            now = instances.get(tx, one.id)
-            alone = not instances.others_of_order(tx, one.id)
-        if now.state in CLOSED or not alone:
-            continue
-        done.append(_try(rt, now, Act.START, starting.start_one))
-        with rt.ledger.write(rt.now_ms(), rt.author) as tx:
-            if instances.get(tx, one.id).state in LIVE:
-                troubles.clear(tx, one.id)
+        kept = troubles.ls(tx).items()
+        halted = [id_ for id_, trouble in kept if trouble.kind is AlertKind.MOVE_CUT]
+        old = {one.replaces for one in beside if one.replaces is not None} | set(halted)
+        left = instances.of_ids(tx, old)
+    done: list[Done] = []
+    for one in left:
+        with suppress(Busy), operations.turn(rt.ledger, _scope_of(one), timeout_s=0):
+            done += _let_go(rt, one, [new for new in beside if new.replaces == one.id])
     return done
+
+
+def _let_go(rt: Runtime, old: Instance, beside: Sequence[Instance]) -> list[Done]:
+    """Write down what is wanted where a move was cut off; nobody moves that copy now."""
+    done = []
+    with rt.ledger.write(rt.now_ms(), rt.author) as tx:
+        for new in (instances.get(tx, one.id) for one in beside):
+            if _is_beside(tx, new):
+                _give_up(tx, new)
+                done.append(Done(new.name, new.node, Act.STOP, "given up"))
+        if _want_again(tx, old):
+            done.append(Done(old.name, old.node, Act.START, "wanted again"))
+    return done
+
+
+def _give_up(tx: WriteTx, new: Instance) -> None:
+    """Let a copy that was to take a place be only ended; it stands in the way until it is gone."""
+    instances.change(tx, new.id, desired=Desired.UNLOADED.value)
+
+
+def _want_again(tx: WriteTx, old: Instance) -> bool:
+    """Let a copy that a move has stopped run again, once nothing else of its order may run.
+
+    Not where somebody wants it stopped by now: that has taken the halt away.
+    """
+    kept, now = troubles.find(tx, old.id), instances.get(tx, old.id)
+    if kept is None or kept.kind is not AlertKind.MOVE_CUT or now.state in CLOSED:
+        return False
+    if any(rivals.may_run(tx, one) for one in instances.others_of_order(tx, now.id)):
+        return False
+    if now.desired is Desired.STOPPED:
+        instances.change(tx, now.id, desired=Desired.RUNNING.value)
+    troubles.clear(tx, now.id)
+    return True
 
 
 def _is_beside(tx: ReadTx, new: Instance) -> bool:
@@ -333,17 +406,3 @@ def _is_beside(tx: ReadTx, new: Instance) -> bool:
     old = instances.get(tx, new.replaces)
     serves = old.state not in CLOSED and old.state is not State.LOST
     return serves or replacing.is_too_late(tx, new)
-
-
-def _try(
-    rt: Runtime, one: Instance, act: Act, verb: Callable[[Runtime, Instance], Ending | Beginning]
-) -> Done:
-    try:
-        came = verb(rt, one)
-    except (Busy, Overtaken):
-        return Done(one.name, one.node, act, "busy")
-    except WlctlError as failure:
-        kind = AlertKind.ACTION_FAILED
-        return Done(one.name, one.node, act, "failed", failure.message, kind)
-    said = came.end.value if isinstance(came, Ending) else came.begin.value
-    return Done(one.name, one.node, act, said)

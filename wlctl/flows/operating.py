@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from types import MappingProxyType
 
+from wlctl.errors import Overtaken
 from wlctl.flows.runtime import Runtime
 from wlctl.flows.settling import last_reading_ms
 from wlctl.ledger import attempts, chain, generations, instances, nodes, operations
@@ -43,6 +44,25 @@ def take_over(tx: WriteTx, turn: Turn, token: str) -> None:
     if left.verb in STARTING:
         instances.change(tx, instance, unsettled=True)
     operations.close(tx, left, "abandoned")
+
+
+def require_unasked(seen: Instance | None, now: Instance) -> None:
+    """Make sure that nobody has asked anything of a copy since it was looked up.
+
+    What a pass carries out is what was wanted when it looked; whoever came after that, and while it
+    waited for its turn, wants something else.
+
+    Args:
+        seen: As it was looked up; None where whoever looked it up is the one who asks.
+
+    Raises:
+        Overtaken: Somebody has.
+    """
+    if seen is not None and (seen.desired, seen.generation) != (now.desired, now.generation):
+        raise Overtaken(
+            f"somebody else has asked something of {now.name} meanwhile",
+            hint="what was asked for last is what counts",
+        )
 
 
 def request(

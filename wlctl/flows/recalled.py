@@ -75,6 +75,7 @@ def recall(tx: WriteTx, found: Found, manifests: Mapping[PackageId, bytes]) -> R
     if known and known[0].node != found.node:
         return _trouble(found, f"the ledger has it on {known[0].node}: that node's word counts")
     if known and known[0].state in CLOSED:
+        operations.skip_to(tx, known[0].id, found.status.number or 0, VERB)
         return _trouble(found, f"the ledger has it as {known[0].state.value}")
     if known:
         _let_be(tx, known[0], found)
@@ -184,7 +185,8 @@ def _let_be(tx: WriteTx, instance: Instance, found: Found) -> None:
         return
     instances.advance(tx, now, way, REASON)
     if goal in LIVE:
-        mirror(tx, instances.get(tx, instance.id), status, twice=True)
+        at_ms = found.told.facts.probed_at_ms
+        mirror(tx, instances.get(tx, instance.id), status, at_ms=at_ms, twice=True)
 
 
 def _goal(instance: Instance, status: InstanceStatus) -> State:

@@ -10,8 +10,9 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import partial
 from types import MappingProxyType
+from typing import TYPE_CHECKING
 
-from wlctl.errors import WlctlError
+from wlctl.errors import Indeterminate, Unreachable, WlctlError
 from wlctl.flows import (
     alerting,
     fanout,
@@ -40,6 +41,9 @@ from wlctl.model.ids import InstanceId, NodeName
 from wlctl.model.instance import CLOSED, Instance
 from wlctl.model.node import Node
 from wlctl.model.policy import Action
+
+if TYPE_CHECKING:
+    from wlctl.host.node import NodeSession
 
 __all__ = ["Done", "Pass", "reconcile"]
 
@@ -172,32 +176,48 @@ def _look_at_all(rt: Runtime, wanted: Sequence[Node], known: Known, *, dry_run: 
 def _look_at(
     rt: Runtime, watch: Watch, known: Known, node: Node, *, dry_run: bool
 ) -> tuple[Look, Facts | None] | WlctlError:
-    """Look at a node, leases first; what runs there and lost its supervisor is given another."""
+    """Look at a node, and see to it, leases first.
+
+    One that has told how it is has answered, whatever fails after that: an action that hangs there,
+    as where a disk does, makes nothing that runs there lost.
+    """
+    found: Look | None = None
     try:
         with rt.connect(node.address) as session:
-            found = looking.look(rt, session, node)
+            look = looking.look(rt, session, node)
+            read_at = rt.boot_time()
             if dry_run:
-                return found, None
-            watch.check(session, node, found.status.checkpoint)
-            leasing.renew(rt, session, found, known.leases_on(node.name), rt.boot_time())
-            watch.keep(session, node, found.status.checkpoint)
-            bare = [one.instance for one in found.status.instances if one.unsupervised]
-            if bare:
-                session.supervise(rt.ledger.installation, bare)
-            now_ms = rt.now_ms()
-            if node.facts is not None and now_ms < node.facts.expires_at_ms:
-                return found, None
-            told = session.facts(rt.ledger.installation)
-            if isinstance(told, Refused):
-                return found, None
-            return found, told.as_facts(
-                seq=0,
-                probed_at_ms=rt.now_ms(),
-                asked_at_ms=now_ms,
-                ttl_ms=round(1000 * rt.settings.facts_ttl_s),
-            )
+                return look, None
+            watch.check(session, node, look.status.checkpoint)
+            found = look
+            leasing.renew(rt, session, look, known.leases_on(node.name), read_at)
+            return look, _see_to(rt, session, watch, node, look)
+    except (Unreachable, Indeterminate) as failure:
+        return failure if found is None else (found, None)
     except liveness.OF_NODE as failure:  # what fails on this side ends the pass, and is no node's
         return failure
+
+
+def _see_to(
+    rt: Runtime, session: "NodeSession", watch: Watch, node: Node, look: Look
+) -> Facts | None:
+    """Leave a checkpoint, give supervisors to what lost them, and ask for facts that ran out."""
+    watch.keep(session, node, look.status.checkpoint)
+    bare = [one.instance for one in look.status.instances if one.unsupervised]
+    if bare:
+        session.supervise(rt.ledger.installation, bare)
+    now_ms = rt.now_ms()
+    if node.facts is not None and now_ms < node.facts.expires_at_ms:
+        return None
+    told = session.facts(rt.ledger.installation)
+    if isinstance(told, Refused):
+        return None
+    return told.as_facts(
+        seq=0,
+        probed_at_ms=rt.now_ms(),
+        asked_at_ms=now_ms,
+        ttl_ms=round(1000 * rt.settings.facts_ttl_s),
+    )
 
 
 def _on_node(rt: Runtime, node: Node, look: Look, known: Known, *, dry_run: bool) -> Iterator[Done]:

@@ -5,8 +5,10 @@ was to be started or ended goes forward. Whoever runs this needs no turn: it wai
 work, if that one lives, and finds nothing to do then.
 """
 
+from contextlib import suppress
 from dataclasses import replace
 
+from wlctl.errors import Overtaken
 from wlctl.flows import deciding, ending, settling, starting
 from wlctl.flows.runtime import Runtime
 from wlctl.flows.settling import Lost
@@ -59,14 +61,19 @@ def recover(rt: Runtime, instance_id: InstanceId) -> Instance:
 
 
 def _forward(rt: Runtime, instance: Instance) -> None:
-    """Carry out what is wanted of a copy that is on its node, as far as that can be asked."""
-    match instance.desired:
-        case Desired.RUNNING:
-            starting.start_one(rt, instance)
-        case Desired.STOPPED:
-            ending.stop_one(rt, instance)
-        case Desired.UNLOADED:
-            ending.unload_one(rt, instance)
+    """Carry out what is wanted of a copy that is on its node, as far as that can be asked.
+
+    Who has asked for something else since sees to it.
+    """
+    with suppress(Overtaken):
+        if instance.state is State.RESCHEDULED:  # whatever was wanted of it, another one does it
+            ending.unload_again(rt, instance)
+        elif instance.desired is Desired.RUNNING:
+            starting.start_one(rt, instance, as_seen=True)
+        elif instance.desired is Desired.STOPPED:
+            ending.stop_one(rt, instance, as_seen=True)
+        else:
+            ending.unload_one(rt, instance, as_seen=True)
 
 
 def _verb_left(tx: ReadTx, instance_id: InstanceId) -> str:
@@ -84,6 +91,8 @@ def _lose(rt: Runtime, tx: WriteTx, turn: Turn) -> Lost | None:
     left = operations.take_over(tx, turn, token=rt.new_token())
     instance = instances.get(tx, InstanceId(turn.scope))
     if instance.state in CLOSED:
+        if left is not None:
+            operations.close(tx, left, "abandoned")
         return None
     attempt = _open_attempt(tx, instance.id)
     if attempt is not None and attempt.outcome is None:

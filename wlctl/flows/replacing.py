@@ -22,8 +22,8 @@ from wlctl.ledger.operations import Turn
 from wlctl.ledger.store import ReadTx, WriteTx
 from wlctl.ledger.troubles import Trouble
 from wlctl.lifecycle import replacing as judging
-from wlctl.lifecycle.backoff import backoff_ms
-from wlctl.lifecycle.machine import LIVE
+from wlctl.lifecycle.backoff import backoff_ms, is_waiting
+from wlctl.lifecycle.machine import UNDERWAY
 from wlctl.lifecycle.replacing import Backoff, Copy, Go, Held, LeaseWait
 from wlctl.model.actions import Secrets
 from wlctl.model.alert import AlertKind
@@ -155,8 +155,11 @@ def _copy(rt: Runtime, instance: Instance, package: _Package) -> Copy:
         options = instances.options_of(tx, instance.id)
         runs = generations.of_instance(tx, instance.id)
         kept = troubles.find(tx, instance.id)
-        left_ms = leasing.left_ms(tx, instance, now)
+        # What is proven gone may run by no lease.
+        is_gone = all(run.is_gone for run in runs)
+        left_ms = 0 if is_gone else leasing.left_ms(tx, instance, now)
         others = instances.others_of_order(tx, instance.id)
+        lost = instances.last_step(tx, instance.id)
         moves = instances.moves_of_order(tx, instances.order_of(tx, instance.id))
     if left_ms is None:
         left_ms = leasing.count_anew(rt, instance, now)
@@ -171,12 +174,13 @@ def _copy(rt: Runtime, instance: Instance, package: _Package) -> Copy:
         pin=str(options.get("pin") or ""),
         is_attached=package.admitted is not None and needs_attached_hardware(package.admitted.spec),
         keeps_data=own is not None and own.keep_data,
+        had_failed=lost.origin is State.FAILED,
         may_have_run=instance.kind is not Kind.SERVICE and any(run.launch for run in runs),
         has_open_copy=any(one.unsettled or one.state not in CLOSED for one in others),
         is_revoked=package.is_revoked,
         package_fault=package.fault,
         lease_left_ms=left_ms,
-        retry_at_ms=kept.until_ms if kept is not None and kept.tries else None,
+        retry_at_ms=kept.until_ms if kept is not None and kept.kind in OF_MOVES else None,
     )
 
 
@@ -186,9 +190,22 @@ def _keep(rt: Runtime, instance: Instance, trouble: Trouble) -> bool:
         kept = troubles.find(tx, instance.id)
     if kept is not None and (kept.kind, kept.why) == (trouble.kind, trouble.why):
         return False
+    if kept is not None and _is_at_home(kept, rt.now_ms()):
+        return False
     with rt.ledger.write(rt.now_ms(), rt.author) as tx:
         troubles.put(tx, instance.id, trouble)
     return True
+
+
+OF_MOVES = frozenset({AlertKind.MOVE_BLOCKED, AlertKind.MOVE_FAILED, AlertKind.LEASE_WAITING})
+
+
+def _is_at_home(kept: Trouble, now_ms: int) -> bool:
+    """Answer whether its own node has just refused to start it: that is what is wrong with it.
+
+    It is tried there again, and elsewhere with that.
+    """
+    return kept.kind is AlertKind.REBOOT_NOT_STARTED and is_waiting(kept.until_ms, now_ms)
 
 
 def order_again(tx: ReadTx, instance: Instance) -> Order:
@@ -214,18 +231,30 @@ def _begin(rt: Runtime, instance: Instance, admitted: Admitted, turn: Turn) -> B
         return _again(rt, instance, Came.FAILED, failure.message)
     with rt.ledger.write(rt.now_ms(), rt.author) as tx:
         now = instances.get(tx, instance.id)
-        others = instances.others_of_order(tx, instance.id)
-        if now.state is not State.LOST or now.desired is not Desired.RUNNING or others:
+        if not _is_still_lost(tx, now):
             return Replaced(now, Came.OVERTAKEN, "something else was asked of it meanwhile")
         begun = intend_anew(rt, tx, now, order, admitted, turn=turn, values=values)
         if isinstance(begun, Begun):
             return begun
         why = no_node(begun)
-        kept = troubles.find(tx, instance.id)
-        if kept is None or kept.why != why:
+        if _is_first(troubles.find(tx, instance.id), why, tx.now_ms):
             deciding.record(tx, order, admitted, name=now.name, decision=begun)
         _retry(tx, now, why)
         return Replaced(now, Came.NO_NODE, why)
+
+
+def _is_first(kept: Trouble | None, why: str, now_ms: int) -> bool:
+    """Answer whether it was not said before why no node fits: one decision is enough."""
+    if kept is not None and _is_at_home(kept, now_ms):
+        return kept.tries == 1
+    return kept is None or kept.why != why
+
+
+def _is_still_lost(tx: ReadTx, now: Instance) -> bool:
+    """Answer whether a copy is lost, is meant to run, and nobody starts it or another one."""
+    is_lost = now.state is State.LOST and now.desired is Desired.RUNNING
+    is_free = operations.holder_of(tx, now.id) is None and not now.unsettled
+    return is_lost and is_free and not instances.others_of_order(tx, now.id)
 
 
 def intend_anew(
@@ -287,6 +316,8 @@ def _again(rt: Runtime, instance: Instance, came: Came, why: str) -> Replaced:
 
 def _retry(tx: WriteTx, instance: Instance, why: str) -> None:
     kept = troubles.find(tx, instance.id)
+    if kept is not None and _is_at_home(kept, tx.now_ms):
+        return
     tries = (kept.tries if kept is not None else 0) + 1
     until_ms = tx.now_ms + backoff_ms(tries)
     trouble = Trouble(AlertKind.MOVE_FAILED, why, tries=tries, until_ms=until_ms)
@@ -323,13 +354,16 @@ def take_places(rt: Runtime) -> list[Instance]:
 
 
 def _is_ready(tx: ReadTx, new: Instance) -> bool:
-    """Answer whether what it replaces is lost or gone, and it runs itself."""
+    """Answer whether what it replaces is lost or gone, and it got to its node itself.
+
+    What has become of it there since, and that it was lost too, is for its own place.
+    """
     if new.replaces in (None, new.id) or new.unsettled:
         return False
     assert new.replaces is not None
     old = instances.get(tx, new.replaces)
-    lives = new.state in LIVE or new.state in (State.FINISHED, State.FAILED, State.LOADED)
-    return old.state in CLOSED or (lives and old.state is State.LOST)
+    is_there = new.state not in UNDERWAY and new.desired is not Desired.UNLOADED
+    return old.state in CLOSED or (is_there and old.state is State.LOST)
 
 
 def _take_place(tx: WriteTx, new: Instance) -> bool:

@@ -169,7 +169,7 @@ def _run(rt: Runtime, job: _Job, kept: Scheduled) -> Done:
     pass takes it for that. Where the node could not be asked, the same run stays due.
     """
     try:
-        came = starting.start_one(rt, job.instance)
+        came = starting.start_one(rt, job.instance, as_seen=True)
     except (Busy, Overtaken):
         return _done(job.instance, "busy")
     except WlctlError as failure:

@@ -5,14 +5,14 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 
 from wlctl.errors import IllegalStep, WlctlError
-from wlctl.flows import gate, operating, staged
+from wlctl.flows import gate, operating, rivals, staged
 from wlctl.flows.operating import NOTHING_MORE
 from wlctl.flows.runtime import Runtime
 from wlctl.flows.staged import Staged
 from wlctl.ledger import chain, generations, instances, operations, sayings
 from wlctl.ledger.operations import Operation, Turn
 from wlctl.ledger.store import WriteTx
-from wlctl.lifecycle.machine import LIVE, IllegalTransition, step
+from wlctl.lifecycle.machine import LIVE, UNDERWAY, IllegalTransition, step
 from wlctl.lifecycle.seen import STAGED
 from wlctl.model.actions import Launched
 from wlctl.model.event import Json
@@ -105,15 +105,32 @@ class Wish:
 
 
 def intend(
-    rt: Runtime, verb: Verb, turn: Turn, node: Node, grace_ms: int | None
+    rt: Runtime,
+    verb: Verb,
+    turn: Turn,
+    node: Node,
+    grace_ms: int | None,
+    *,
+    seen: Instance | None = None,
 ) -> Wish | Beginning:
-    """Record the wish before anything is sent; what a dead process left is taken over first."""
+    """Record the wish before anything is sent; what a dead process left is taken over first.
+
+    Args:
+        seen: As a pass has seen it; None where somebody asks for it now.
+
+    Raises:
+        Overtaken: Something else was asked of it since it was `seen`.
+    """
     with rt.ledger.write(rt.now_ms(), rt.author) as tx:
         token = rt.new_token()
         operating.take_over(tx, turn, token)
         instance = instances.get(tx, InstanceId(turn.scope))
+        operating.require_unasked(seen, instance)
         if instance.state not in STARTABLE:
             return _illegal(verb, instance)
+        rival = rivals.of(tx, instance)
+        if rival is not None:
+            return _beside(verb, instance, rival)
         made_from = staged.read(tx, instance, tx.now_ms)
         denial = _denied(rt, tx, verb, instance=instance, node=node, made_from=made_from)
         if denial is not None:
@@ -146,10 +163,16 @@ def intend(
 
 
 def _illegal(verb: Verb, instance: Instance) -> Beginning:
-    if instance.state in (State.REQUESTED, State.PLACED, State.FETCHING, State.VERIFIED):
+    if instance.state in UNDERWAY:
         why = "its placement is not settled"
     else:
         why = f"it is {instance.state.value}"
+    return Beginning(verb, Begin.ILLEGAL, instance, code=IllegalStep.code, detail=why)
+
+
+def _beside(verb: Verb, instance: Instance, rival: Instance) -> Beginning:
+    why = f"{rival.id} on {rival.node} is {rival.state.value}, and there is to be one: "
+    why += "`wlctl reconcile` ends one of them"
     return Beginning(verb, Begin.ILLEGAL, instance, code=IllegalStep.code, detail=why)
 
 

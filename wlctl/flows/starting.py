@@ -66,9 +66,13 @@ def start(rt: Runtime, word: str) -> Beginning:
     return start_one(rt, instance)
 
 
-def start_one(rt: Runtime, instance: Instance) -> Beginning:
-    """Start a copy that was looked up; see `start`."""
-    return _begin(rt, Verb.START, instance, None)
+def start_one(rt: Runtime, instance: Instance, *, as_seen: bool = False) -> Beginning:
+    """Start a copy that was looked up; see `start`.
+
+    Args:
+        as_seen: Only while nothing else was asked of it since `instance` was read.
+    """
+    return _begin(rt, Verb.START, instance, None, as_seen=as_seen)
 
 
 def restart_one(rt: Runtime, instance: Instance, *, grace_ms: int | None = None) -> Beginning:
@@ -105,14 +109,17 @@ class _Way:
         return found
 
 
-def _begin(rt: Runtime, verb: Verb, instance: Instance, grace_ms: int | None) -> Beginning:
+def _begin(
+    rt: Runtime, verb: Verb, instance: Instance, grace_ms: int | None, *, as_seen: bool = False
+) -> Beginning:
     timeout_s = rt.settings.busy_timeout_s
     with operations.turn(rt.ledger, instance.id, timeout_s=timeout_s) as turn, ExitStack() as ways:
         way = _Way(rt, instance, ways)
         runs = _runs(rt, instance.id, way) if verb is Verb.START else None
         if runs is not None:
             return runs
-        wish = intend(rt, verb, turn, way.node, grace_ms)
+        seen = instance if as_seen else None
+        wish = intend(rt, verb, turn, way.node, grace_ms, seen=seen)
         if isinstance(wish, Wish) and wish.clears and verb is Verb.START:
             wish = _adopt(rt, wish, way)
         if isinstance(wish, Wish) and wish.clears:
@@ -142,7 +149,7 @@ def _runs(rt: Runtime, instance_id: InstanceId, way: _Way) -> Beginning | None:
     seen = judge(instance, status, twice=found.twice)
     if status is not None and changes(instance, seen):
         with rt.ledger.write(rt.now_ms(), rt.author) as tx:
-            instance = mirror(tx, instance, status, twice=found.twice)
+            instance = mirror(tx, instance, status, at_ms=found.at_ms, twice=found.twice)
     return Beginning(Verb.START, Begin.ALREADY, instance) if seen.is_alive else None
 
 
@@ -157,7 +164,7 @@ def _adopt(rt: Runtime, wish: Wish, way: _Way) -> Wish | Beginning:
     with rt.ledger.write(rt.now_ms(), rt.author) as tx:
         operations.check(tx, wish.operation)
         was = instances.get(tx, wish.instance.id)
-        instance = mirror(tx, was, status, twice=found.twice)
+        instance = mirror(tx, was, status, at_ms=found.at_ms, twice=found.twice)
         seen = judge(instance, status, twice=found.twice)
         if not seen.is_alive or instance.state not in LIVE:
             return replace(wish, instance=instance)
@@ -322,6 +329,8 @@ def _not_done(rt: Runtime, wish: Wish, begin: Begin, failure: WlctlError) -> Beg
             nodes.record_silence(tx, wish.node.name, failure.code)
         if begin is Begin.INDETERMINATE and not wish.clears:
             instances.change(tx, wish.instance.id, unsettled=True)
+        elif not wish.clears:
+            generations.never_began(tx, wish.instance.id, wish.instance.generation, failure.code)
         now = finish(tx, wish, begin, code=failure.code)
     return Beginning(
         wish.verb, begin, now, proofs=wish.proofs, code=failure.code, detail=failure.message
@@ -334,6 +343,9 @@ def _refused(rt: Runtime, wish: Wish, answer: Refused) -> Beginning:
         if answer.code is RefusalCode.SUPERSEDED and not wish.clears:
             # Whoever was there first may have seen our run begin.
             instances.change(tx, wish.instance.id, unsettled=True)
+        elif not wish.clears:
+            number, code = wish.instance.generation, answer.code.value
+            generations.never_began(tx, wish.instance.id, number, code)
         now = finish(tx, wish, Begin.REFUSED, code=answer.code.value)
     code, detail = answer.code.value, answer.detail
     return Beginning(wish.verb, Begin.REFUSED, now, proofs=wish.proofs, code=code, detail=detail)

@@ -161,7 +161,8 @@ def _observe(rt: Runtime, instance: Instance) -> tuple[Instance, str]:
         return now, f"{node.name} does not list it"
     if changes(now, seen.judge(now, status, twice=found.twice)):
         with rt.ledger.write(rt.now_ms(), rt.author) as tx:
-            return mirror(tx, instances.get(tx, now.id), status, twice=found.twice), ""
+            now = instances.get(tx, now.id)
+            return mirror(tx, now, status, at_ms=found.at_ms, twice=found.twice), ""
     return now, ""
 
 

@@ -111,7 +111,7 @@ def _unload(rt: Runtime, instance: Instance, *, dry_run: bool) -> Done:
     if dry_run:
         return Done(instance.name, instance.node, None, "dry_run")
     try:
-        came = ending.unload_one(rt, instance)
+        came = ending.unload_one(rt, instance, as_seen=True)
     except (Busy, Overtaken):
         return Done(instance.name, instance.node, None, "busy")
     except WlctlError as failure:

@@ -121,7 +121,7 @@ def wait(
         detail = failure or detail
         if seen is not None:
             with rt.ledger.write(rt.now_ms(), rt.author) as tx:
-                instance = mirror(tx, instances.get(tx, instance_id), seen)
+                instance = mirror(tx, instances.get(tx, instance_id), seen, at_ms=tx.now_ms)
             if instance.generation != number:  # its supervisor has begun another run
                 number, run_began_s = instance.generation, rt.elapsed_s()
             lived_s = rt.elapsed_s() - run_began_s

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
-from sqlalchemy import Row, case, func, insert, select, update
+from sqlalchemy import Row, case, delete, func, insert, select, update
 
 from wlctl.ledger.schema import generations, instances
 from wlctl.ledger.store import ReadTx, WriteTx
@@ -31,6 +31,11 @@ PROVEN = "proven"
 
 DISPROVEN = "disproven"
 UNPROVEN = "unproven"
+
+
+KEPT = 64
+"""Of each instance so many runs are kept, and what is not proven gone. A node keeps fewer; the chain
+keeps for ever what was read of each."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,6 +75,7 @@ def intend(tx: WriteTx, instance: InstanceId, number: int) -> None:
             instance_id=instance, number=number, role=ASKED_FOR, intended_at_ms=tx.now_ms
         )
     )
+    _prune(tx, instance, number)
 
 
 def found(tx: WriteTx, instance: InstanceId, number: int, began_at_ms: int) -> None:
@@ -79,11 +85,18 @@ def found(tx: WriteTx, instance: InstanceId, number: int, began_at_ms: int) -> N
             instance_id=instance, number=number, role=RESTARTED, intended_at_ms=began_at_ms
         )
     )
+    _prune(tx, instance, number)
 
 
 def read_as_gone(tx: WriteTx, instance: InstanceId, number: int) -> None:
     """Keep that a run's node has read it as gone, which it does before it begins the next."""
     told = {"judgement": PROVEN, "because": PRUNED, "generation": number}
+    _set(tx, instance, number, proof=PROVEN, evidence=json.dumps(told), proven_at_ms=tx.now_ms)
+
+
+def never_began(tx: WriteTx, instance: InstanceId, number: int, why: str) -> None:
+    """Keep that a run was never launched: its node refused it whole, or nothing of it was sent."""
+    told = {"judgement": PROVEN, "because": f"never launched: {why}", "generation": number}
     _set(tx, instance, number, proof=PROVEN, evidence=json.dumps(told), proven_at_ms=tx.now_ms)
 
 
@@ -103,8 +116,14 @@ def judged(tx: WriteTx, instance: InstanceId, proof: Proof) -> None:
     _set(tx, instance, proof.evidence.generation, **columns)
 
 
+def _prune(tx: WriteTx, instance: InstanceId, newest: int) -> None:
+    """Let go what is proven gone, and so old that a job which runs every minute has many such."""
+    old = (generations.c.instance_id == instance) & (generations.c.number <= newest - KEPT)
+    tx.conn.execute(delete(generations).where(old, generations.c.proof == PROVEN))
+
+
 def of_instance(tx: ReadTx, instance: InstanceId) -> list[Generation]:
-    """Return the runs of an instance, oldest first."""
+    """Return the runs of an instance that are kept, oldest first."""
     query = select(generations).where(generations.c.instance_id == instance)
     return [_generation(row) for row in tx.conn.execute(query.order_by(generations.c.number))]
 

@@ -326,24 +326,28 @@ def holds(tx: ReadTx) -> "tuple[Hold, ...]":
 
 def history(tx: ReadTx, instance_id: InstanceId) -> Sequence[Step]:
     """Return every step of an instance, oldest first."""
-    query = (
-        select(life_events, events.c.payload)
-        .join(events, events.c.seq == life_events.c.seq)
-        .where(life_events.c.instance_id == instance_id)
+    query = _STEPS.where(life_events.c.instance_id == instance_id)
+    return [_step(row) for row in tx.conn.execute(query.order_by(life_events.c.id))]
+
+
+def last_step(tx: ReadTx, instance_id: InstanceId) -> Step:
+    """Return the newest step of an instance: how it came into its state."""
+    query = _STEPS.where(life_events.c.instance_id == instance_id)
+    return _step(tx.conn.execute(query.order_by(life_events.c.id.desc()).limit(1)).one())
+
+
+def _step(row: Row[Any]) -> Step:
+    return Step(
+        origin=None if row.from_state is None else State(row.from_state),
+        state=State(row.to_state),
+        at_ms=row.at_ms,
+        reason=row.reason,
+        seq=row.seq,
+        evidence=json.loads(row.payload).get("evidence"),
     )
-    return [
-        Step(
-            origin=None if row.from_state is None else State(row.from_state),
-            state=State(row.to_state),
-            at_ms=row.at_ms,
-            reason=row.reason,
-            seq=row.seq,
-            evidence=json.loads(row.payload).get("evidence"),
-        )
-        for row in tx.conn.execute(query.order_by(life_events.c.id))
-    ]
 
 
+_STEPS = select(life_events, events.c.payload).join(events, events.c.seq == life_events.c.seq)
 _QUERY = select(instances)
 _CURRENT = instances.c.state.not_in([state.value for state in sorted(CLOSED)])
 

@@ -23,7 +23,14 @@ class Sent:
 
 
 def sent(tx: WriteTx, instance: InstanceId, lease: Sent) -> None:
-    """Write down that a lease is about to be sent."""
+    """Write down that a lease is about to be sent.
+
+    One that was read earlier changes nothing: whoever sends it was paused, and its node has, or may
+    have, a later one.
+    """
+    newest = find(tx, instance)
+    if newest is not None and newest.read_at.since(lease.read_at):
+        return
     tx.conn.execute(delete(leases).where(leases.c.instance_id == instance))
     at = lease.read_at
     row = {"instance_id": instance, "boot_id": at.boot_id, "boot_ms": at.ms}

@@ -368,6 +368,12 @@ def names(tx: ReadTx, liveness: Liveness | None = None) -> frozenset[NodeName]:
     return frozenset(NodeName(name) for name in tx.conn.execute(query).scalars())
 
 
+def identities(tx: ReadTx) -> dict[NodeName, str]:
+    """Return the identity that each node of the fleet is known by; no facts are read."""
+    query = select(nodes_table.c.name, nodes_table.c.node_id).where(~nodes_table.c.removed)
+    return {NodeName(row.name): row.node_id for row in tx.conn.execute(query)}
+
+
 _QUERY = (
     select(nodes_table, facts_table.c.document)
     .select_from(nodes_table.outerjoin(facts_table, facts_table.c.node == nodes_table.c.name))

@@ -13,6 +13,9 @@ from wlctl.model.alert import AlertKind
 from wlctl.model.ids import InstanceId
 from wlctl.model.instance import State
 
+HALTS = frozenset({AlertKind.DRAINED, AlertKind.MOVE_CUT})
+"""It was stopped for the time being: whoever stopped it, or a pass, starts it again."""
+
 
 @dataclass(frozen=True, slots=True)
 class Trouble:
@@ -28,6 +31,11 @@ class Trouble:
     why: str
     tries: int = 0
     until_ms: int = 0
+
+    @property
+    def is_halt(self) -> bool:
+        """The instance was stopped for the time being."""
+        return self.kind in HALTS
 
 
 def find(tx: ReadTx, instance: InstanceId) -> Trouble | None:
@@ -64,6 +72,13 @@ def put(tx: WriteTx, instance: InstanceId, trouble: Trouble) -> None:
 def clear(tx: WriteTx, instance: InstanceId) -> None:
     """Forget the trouble of an instance: it is over."""
     tx.conn.execute(delete(troubles).where(troubles.c.instance_id == instance))
+
+
+def clear_halt(tx: WriteTx, instance: InstanceId) -> None:
+    """Forget that an instance was stopped for the time being: somebody wants it stopped."""
+    kept = find(tx, instance)
+    if kept is not None and kept.is_halt:
+        clear(tx, instance)
 
 
 def of_gone(tx: ReadTx) -> list[InstanceId]:

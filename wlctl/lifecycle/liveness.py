@@ -15,13 +15,16 @@ LEAST_FAILURES = 3
 LEAST_SILENT = 2
 """With fewer nodes silent at once, it is they and not the controller."""
 
+BEGUN_MS = 1
+"""So long a node was silent for the first pass that finds it so: before that, nobody knows."""
+
 
 @dataclass(frozen=True, slots=True)
 class Standing:
     """What is known of one node before a pass.
 
     Attributes:
-        failures: Contacts that failed in a row.
+        failures: Contacts that failed in a row, those of verbs too.
         silent_ms: How long it was asked and did not answer: only time in which passes ran counts.
         in_maintenance: Cordoned for a time that is not over: not declared dead meanwhile.
     """
@@ -49,7 +52,7 @@ def judge(
     before: Mapping[NodeName, Standing],
     answered: Mapping[NodeName, bool],
     *,
-    since_last_pass_ms: int,
+    since_last_pass_ms: int | None,
     dead_after_ms: int = DEAD_AFTER_MS,
 ) -> Judged:
     """Judge a pass.
@@ -58,7 +61,8 @@ def judge(
         before: Every node that was asked.
         answered: Whether each did, with the identity it is known by.
         since_last_pass_ms: Time between the last pass and this one in which passes ran; 0 where
-            they did not, as after a pause or at the first one.
+            they did not, as after a pause or at the first one. None for a pass over some nodes
+            alone: to be silent then is a failure, and nobody dies of it.
     """
     isolated = is_isolated(before, answered)
     after = {}
@@ -85,14 +89,15 @@ def is_isolated(before: Mapping[NodeName, Standing], answered: Mapping[NodeName,
     return len(before) >= LEAST_SILENT and not any(answered[name] for name in before)
 
 
-def _silent(standing: Standing, since_last_pass_ms: int, dead_after_ms: int) -> Standing:
+def _silent(standing: Standing, since_ms: int | None, dead_after_ms: int) -> Standing:
     failures = standing.failures + 1
-    # the first failure begins the silence: how long it was silent before, nobody knows
-    silent_ms = standing.silent_ms + since_last_pass_ms if standing.failures else 0
+    silent_ms = standing.silent_ms
+    if since_ms is not None:
+        silent_ms = silent_ms + since_ms if silent_ms else BEGUN_MS
     liveness = standing.liveness
     if liveness is Liveness.ALIVE:
         liveness = Liveness.SUSPECT
-    lasted = failures >= LEAST_FAILURES and silent_ms >= dead_after_ms
+    lasted = failures >= LEAST_FAILURES and silent_ms >= dead_after_ms and since_ms is not None
     if liveness is Liveness.SUSPECT and lasted and not standing.in_maintenance:
         liveness = Liveness.DEAD
     return Standing(liveness, failures, silent_ms, standing.in_maintenance)

@@ -41,6 +41,9 @@ STEPS: Mapping[State, tuple[State, ...]] = {state: _steps_from(state) for state 
 """State to the states it may step to, in the table's order; a step to the same state is illegal."""
 
 TERMINAL = frozenset({State.UNLOADED})
+UNDERWAY = frozenset({State.REQUESTED, State.PLACED, State.FETCHING, State.VERIFIED})
+"""What is in one of these was not heard of by its node yet, as far as anybody knows."""
+
 LIVE = frozenset({State.RUNNING, State.UNHEALTHY, State.RESTARTING})
 
 

@@ -1,5 +1,6 @@
 """Decides whether a lost copy may be placed anew now: what forbids it, and what it waits for."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -11,6 +12,8 @@ class Block(StrEnum):
 
     OTHER_COPY = "other_copy"
     """There is another copy of the same order, or one of which nobody knows."""
+    FAILED = "failed"
+    """It had failed before it was lost, and is held for an operator wherever it is."""
     JOB = "job"
     """It is a job that may have run, and is not run again by itself."""
     REVOKED = "revoked"
@@ -35,6 +38,7 @@ class Copy:
 
     Attributes:
         moves: How often a copy of its order took the place of a lost one.
+        had_failed: It was not meant to be begun again when it was lost.
         may_have_run: It is a job, and a run of it was launched.
         has_open_copy: Its order has another copy that is not closed, or is unsettled.
         is_revoked: A revocation names it.
@@ -49,6 +53,7 @@ class Copy:
     pin: str = ""
     is_attached: bool = False
     keeps_data: bool = False
+    had_failed: bool = False
     may_have_run: bool = False
     has_open_copy: bool = False
     is_revoked: bool = False
@@ -108,23 +113,22 @@ def decide(copy: Copy, now_ms: int) -> Answer:
 
 
 def _held(copy: Copy) -> Held | None:
-    if copy.has_open_copy:
-        return Held(Block.OTHER_COPY, "another copy of it is not settled")
-    if copy.may_have_run:
-        return Held(Block.JOB, "it is a job that may have run: it is not run again by itself")
-    if copy.is_revoked:
-        return Held(Block.REVOKED, "it is revoked")
-    if copy.package_fault:
-        return Held(Block.PACKAGE, copy.package_fault)
-    if copy.moves >= copy.max_moves:
-        why = f"it was moved {copy.moves} times, and {copy.max_moves} is its limit"
-        return Held(Block.MOVED_ENOUGH, why)
-    if not copy.migratable:
-        return Held(Block.NOT_MIGRATABLE, "it is not moved by itself: migratable is false")
-    if copy.pin:
-        return Held(Block.PINNED, f"it was ordered for {copy.pin} alone")
-    if copy.is_attached:
-        return Held(Block.ATTACHED, "what it needs is attached to its node")
-    if copy.keeps_data:
-        return Held(Block.KEEPS_DATA, "its data is on its node")
-    return None
+    return next((Held(block, why) for holds, block, why in _blocks(copy) if holds), None)
+
+
+def _blocks(copy: Copy) -> Iterator[tuple[bool, Block, str]]:
+    """Give all that may forbid it, what counts most first: whether it does, and why in words."""
+    moved = f"it was moved {copy.moves} times, and {copy.max_moves} is its limit"
+    failed = "it had failed before its node lost it: an operator decides"
+    ran = "it is a job that may have run: it is not run again by itself"
+    yield copy.has_open_copy, Block.OTHER_COPY, "another copy of it is not settled"
+    yield copy.had_failed, Block.FAILED, failed
+    yield copy.may_have_run, Block.JOB, ran
+    yield copy.is_revoked, Block.REVOKED, "it is revoked"
+    yield copy.package_fault != "", Block.PACKAGE, copy.package_fault
+    yield copy.moves >= copy.max_moves, Block.MOVED_ENOUGH, moved
+    not_migratable = "it is not moved by itself: migratable is false"
+    yield not copy.migratable, Block.NOT_MIGRATABLE, not_migratable
+    yield copy.pin != "", Block.PINNED, f"it was ordered for {copy.pin} alone"
+    yield copy.is_attached, Block.ATTACHED, "what it needs is attached to its node"
+    yield copy.keeps_data, Block.KEEPS_DATA, "its data is on its node"

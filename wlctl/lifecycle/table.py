@@ -6,7 +6,7 @@ One row of the table is one branch here, in its order; what is done about it is 
 from dataclasses import dataclass
 from enum import StrEnum
 
-from wlctl.lifecycle.machine import LIVE
+from wlctl.lifecycle.machine import LIVE, UNDERWAY
 from wlctl.model.instance import Desired, State
 from wlctl.model.node import Liveness
 
@@ -38,7 +38,7 @@ class Act(StrEnum):
     END_LOST = "end_lost"
     """Its order has another copy by now: unload this one, and prove it gone."""
     START_AGAIN = "start_again"
-    """Its node was started anew: mark it lost, and start it there first."""
+    """Its node was started anew, or has ended it: mark it lost, and start it there first."""
     DEPART = "depart"
     """It was unloaded on the node: prove that, and let it be so."""
     PROVE_MISSING = "prove_missing"
@@ -130,7 +130,7 @@ def _listed(case: Case) -> Act:
     if case.state is State.LOST:
         return _lost_and_listed(case)
     if case.state in LIVE and not case.same_boot:
-        return _after_reboot(case)
+        return _start_again(case)
     return Act.START if case.state in _TO_START else Act.NOTHING
 
 
@@ -139,10 +139,11 @@ def _lost_and_listed(case: Case) -> Act:
         return Act.END_LOST
     if case.has_open:
         return Act.NOTHING  # it runs on: whichever is ended before that is known may be the last
-    return Act.ADOPT if case.same_boot else _after_reboot(case)
+    is_there = case.same_boot and not case.is_gone
+    return Act.ADOPT if is_there else _start_again(case)
 
 
-def _after_reboot(case: Case) -> Act:
+def _start_again(case: Case) -> Act:
     return Act.FAIL if case.runs_once else Act.START_AGAIN
 
 
@@ -153,7 +154,7 @@ def _unwanted(case: Case) -> Act:
 
 
 def _missing(case: Case) -> Act:
-    if case.state in (State.REQUESTED, State.PLACED, State.FETCHING, State.VERIFIED):
+    if case.state in UNDERWAY:
         return Act.NOTHING  # it never was there
     if case.state is State.LOST and case.is_gone and case.desired is Desired.RUNNING:
         return Act.REPLACE

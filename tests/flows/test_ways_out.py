@@ -1,0 +1,360 @@
+"""Nothing is lost, held or wrong for ever: after every mishap there is a way out."""
+
+import itertools
+import threading
+
+import pytest
+
+from tests.flows.setting import Setting
+from tests.world import FakeNode, lost_at, peaceful
+from wlctl.errors import SilenceTimeout
+from wlctl.flows import draining, leasing, node_changes, starting
+from wlctl.flows import nodes as fleet
+from wlctl.flows.reconcile import Pass, reconcile
+from wlctl.ledger import generations, instances, leases
+from wlctl.ledger.leases import Sent
+from wlctl.model.actions import RefusalCode, Refused
+from wlctl.model.alert import AlertKind
+from wlctl.model.boottime import BootTime
+from wlctl.model.ids import NodeName
+from wlctl.model.instance import Instance, State
+from wlctl.model.node import Liveness
+
+ELM = NodeName("elm")
+TICK_MS = 50
+SECONDS = 60
+NO_CURL = Refused(RefusalCode.RUNTIME, "no curl")
+
+
+def let_pass(setting: Setting, seconds: int) -> None:
+    for _ in range(seconds * 1000 // TICK_MS):
+        next(setting.clock)
+
+
+def go_over(setting: Setting, times: int = 1, *, after_s: int = 60) -> list[Pass]:
+    found = []
+    for _ in range(times):
+        let_pass(setting, after_s)
+        with setting.runtime() as rt:
+            found.append(reconcile(rt))
+    return found
+
+
+def current(setting: Setting) -> list[Instance]:
+    with setting.runtime() as rt, rt.ledger.read() as tx:
+        return instances.current(tx)
+
+
+def forget(node: FakeNode, instance: Instance) -> None:
+    """Lose what the node knew of a copy."""
+    node.staged.discard(instance.id)
+    for key in [key for key in node.runs if key[0] == instance.id]:
+        del node.runs[key]
+
+
+@pytest.fixture
+def running(setting: Setting) -> Setting:
+    """Three nodes that a pass has looked at, and a copy on one of them."""
+    setting.clock = itertools.count(next(setting.clock), TICK_MS)
+    setting.busy_timeout_s = 10
+    for name in ("elm", "oak", "yew"):
+        setting.add_node(name)
+    setting.place(prefer=(ELM,))
+    go_over(setting)
+    return setting
+
+
+def test_what_its_node_will_not_start_after_a_reboot_runs_elsewhere(running: Setting) -> None:
+    let_pass(running, 60)
+    running.world.nodes["elm"].reboot()
+    running.world.nodes["elm"].refusal = NO_CURL
+
+    go_over(running, 2)
+
+    (now,) = current(running)
+    assert now.node != "elm"
+    assert running.alive() == [(now.node, now.id)]
+
+
+def test_what_no_node_will_start_after_a_reboot_is_lost_and_never_said_to_run(
+    running: Setting,
+) -> None:
+    let_pass(running, 60)
+    running.world.nodes["elm"].reboot()
+    for node in running.world.nodes.values():
+        node.refusal = NO_CURL
+
+    found = go_over(running)
+    assert go_over(running, after_s=1)[0].is_quiet
+    go_over(running, 3, after_s=400)
+
+    assert [one.state for one in current(running)] == [State.LOST]
+    kinds = {kept.alert.kind for one in found for kept in one.raised}
+    assert kinds == {AlertKind.REBOOT_NOT_STARTED}
+    running.world.nodes["elm"].refusal = None
+    go_over(running, after_s=400)
+    assert [name for name, _ in running.alive()] == ["elm"]
+    assert go_over(running)[0].is_quiet
+
+
+def test_a_node_that_was_started_anew_while_a_pass_waited_for_others_is_no_stranger(
+    running: Setting,
+) -> None:
+    """Its answer is as old as it is, however long the pass goes on."""
+    elm = running.world.nodes["elm"]
+    looks = []
+
+    def reboot_meanwhile(step: str, moment: str) -> None:
+        if (step, moment) == ("status", "before"):
+            looks.append(moment)
+        elif (step, moment) == ("commit", "after"):
+            return
+        if len(looks) == 3 and not elm.reboots:
+            let_pass(running, 20)
+            elm.reboot()
+            elm.uptime_ms = 1_000
+
+    running.world.hook = reboot_meanwhile
+    go_over(running)
+    running.world.hook = peaceful
+    let_pass(running, 20)
+    elm.uptime_ms += 21_000
+
+    with running.runtime() as rt:
+        found = reconcile(rt)
+
+    assert list(found.silent) == []
+    assert [name for name, _ in running.alive()] == ["elm"]
+    assert go_over(running)[0].is_quiet
+
+
+def test_a_lease_that_was_sent_later_is_what_counts(setting: Setting) -> None:
+    """A paused pass comes with an older reading than the start that it slept through."""
+    setting.add_node("elm")
+    setting.place(lease_ms=300_000)
+    iid = setting.instance("web").id
+    with setting.runtime() as rt:
+        starting.restart_one(rt, setting.instance("web"))
+        with rt.ledger.read() as tx:
+            sent = leases.find(tx, iid)
+        assert sent is not None
+        before = BootTime(sent.read_at.boot_id, sent.read_at.ms - 1)
+        leasing.about_to_send(rt, iid, 300_000, before)
+        with rt.ledger.read() as tx:
+            assert leases.find(tx, iid) == sent
+        anew = BootTime("d" * 32, 1)
+        leasing.about_to_send(rt, iid, 300_000, anew)
+        with rt.ledger.read() as tx:
+            assert leases.find(tx, iid) == Sent(300_000, anew)
+
+
+def test_failures_of_verbs_do_not_make_a_silence_longer(running: Setting) -> None:
+    running.world.nodes["elm"].up = False
+    let_pass(running, 150)
+    with running.runtime() as rt:
+        for _ in range(3):
+            fleet.probe(rt, ["elm"])
+        reconcile(rt)
+
+    assert running.node("elm").failed_contacts >= 3
+    assert running.node("elm").liveness is Liveness.SUSPECT
+
+
+def test_a_node_that_was_reached_while_a_pass_was_under_way_is_not_dead(running: Setting) -> None:
+    running.world.nodes["elm"].up = False
+    go_over(running, 2, after_s=45)
+
+    def reach_it(step: str, moment: str) -> None:
+        if (step, moment) == ("status", "before"):
+            running.world.hook = peaceful
+            running.world.nodes["elm"].up = True
+            with running.runtime() as rt:
+                fleet.probe(rt, ["elm"])
+            running.world.nodes["elm"].up = False
+
+    running.world.hook = reach_it
+    go_over(running, after_s=170)
+
+    assert running.node("elm").liveness is not Liveness.DEAD
+    assert len(current(running)) == 1
+
+
+def test_a_node_on_which_an_action_hangs_has_answered(running: Setting) -> None:
+    def hang(step: str, _moment: str) -> None:
+        if step == "facts":
+            raise SilenceTimeout("df does not come back")
+
+    for _ in range(8):
+        let_pass(running, 170)
+        running.world.hook = peaceful
+        with running.runtime() as rt:
+            fleet.probe(rt, ["oak", "yew"])
+        running.world.hook = hang
+        with running.runtime() as rt:
+            reconcile(rt)
+
+    assert running.node("elm").liveness is Liveness.ALIVE
+    assert [name for name, _ in running.alive()] == ["elm"]
+
+
+def test_what_its_node_lost_can_be_unloaded_once_a_reboot_proves_it_gone(running: Setting) -> None:
+    elm, web = running.world.nodes["elm"], running.instance("web")
+    forget(elm, web)
+    running.unload("web")
+    go_over(running, 2)
+    assert running.instance("web").state is not State.UNLOADED, "it may run on"
+
+    let_pass(running, 60)
+    elm.reboot()
+    go_over(running, 2, after_s=400)
+
+    assert running.instance("web").state is State.UNLOADED
+    assert running.holds() == ()
+
+
+def test_a_copy_that_came_to_its_node_after_the_look_is_not_missing_there(running: Setting) -> None:
+    on_its_way, looked = threading.Event(), threading.Event()
+    looks = []
+
+    def place() -> None:
+        running.place(name="api", prefer=(ELM,), refresh=False)
+
+    placing = threading.Thread(target=place)
+
+    def hook(step: str, moment: str) -> None:
+        if (step, moment) == ("place", "before"):
+            on_its_way.set()
+            looked.wait(SECONDS)
+        elif (step, moment) == ("status", "before"):
+            looks.append(step)
+        elif (step, moment) == ("commit", "after") and len(looks) == 3 and not looked.is_set():
+            looked.set()
+            placing.join(SECONDS)
+
+    running.world.hook = hook
+    placing.start()
+    assert on_its_way.wait(SECONDS)
+
+    found = go_over(running)
+
+    assert not placing.is_alive()
+    assert [kept.alert.kind for one in found for kept in one.raised] == []
+    assert running.instance("api").state is State.RUNNING
+    running.world.hook = peaceful
+    assert go_over(running)[0].is_quiet
+
+
+def test_a_copy_that_failed_is_held_also_when_its_node_has_lost_it(running: Setting) -> None:
+    elm, web = running.world.nodes["elm"], running.instance("web")
+    elm.exit(web.id, 3)
+    go_over(running)
+    assert running.instance("web").state is State.FAILED
+    forget(elm, web)
+    let_pass(running, 60)
+    elm.reboot()
+
+    found = go_over(running, 3)
+
+    assert running.alive() == []
+    assert [one.state for one in current(running)] == [State.LOST]
+    assert AlertKind.MOVE_BLOCKED in {kept.alert.kind for one in found for kept in one.raised}
+
+
+def test_a_lost_copy_of_which_nobody_knows_whether_it_was_started_is_not_placed_anew(
+    running: Setting,
+) -> None:
+    for name in ("oak", "yew"):
+        running.world.nodes[name].refusal = NO_CURL
+    elm = running.world.nodes["elm"]
+    elm.up = False
+    go_over(running, 4, after_s=40)
+    elm.up = True
+    elm.reboot()
+    running.world.hook = lost_at("start", "after")
+    with running.runtime() as rt:
+        starting.start(rt, "web")
+    running.world.hook = peaceful
+    elm.up = False
+    for name in ("oak", "yew"):
+        running.world.nodes[name].refusal = None
+
+    go_over(running, 3, after_s=170)
+    assert [name for name, _ in running.alive()] == ["elm"]
+
+    elm.up = True
+    go_over(running, 2, after_s=170)
+    assert [(one.state, one.unsettled) for one in current(running)] == [(State.RUNNING, False)]
+
+
+def test_a_lost_copy_whose_new_one_is_lost_too_is_placed_once_more(running: Setting) -> None:
+    """A pass dies before it gives the new copy the name, and then the second node dies."""
+    running.add_node("ash")
+    running.world.nodes["elm"].up = False
+    go_over(running, 3, after_s=40)
+
+    class Cut(BaseException):
+        pass
+
+    def cut(step: str, moment: str) -> None:
+        if (step, moment) == ("commit", "after") and len(running.alive()) == 2:
+            raise Cut
+
+    running.world.hook = cut
+    with pytest.raises(Cut):
+        go_over(running, after_s=40)
+    running.world.hook = peaceful
+    second = next(name for name, _ in running.alive() if name != "elm")
+    running.world.nodes[second].up = False
+
+    go_over(running, 6, after_s=60)
+
+    (now,) = current(running)
+    assert (now.name, now.state) == ("web", State.RUNNING)
+    assert now.node not in ("elm", second)
+
+
+def test_a_stop_that_a_pass_finishes_for_a_drain_is_resumed_too(running: Setting) -> None:
+    running.place(name="fixed", pin=ELM)
+    elm = running.world.nodes["elm"]
+    elm.unkillable.add(running.instance("fixed").id)
+    with running.runtime() as rt:
+        found = draining.drain(rt, "elm", stop_rest=True)
+    assert [one.instance.name for one in found.left] == ["fixed"]
+    go_over(running)
+    elm.unkillable.clear()
+    go_over(running, after_s=300)
+    assert running.instance("fixed").state is State.STOPPED
+
+    with running.runtime() as rt:
+        node_changes.uncordon(rt, "elm")
+        assert [one.instance.name for one in draining.resume(rt, ELM)] == ["fixed"]
+
+
+def test_a_drain_is_not_done_while_something_there_is_not_proven_gone(running: Setting) -> None:
+    running.world.nodes["elm"].unkillable.add(running.instance("web").id)
+    running.stop("web")
+
+    with running.runtime() as rt:
+        found = draining.drain(rt, "elm")
+
+    assert [(one.instance.name, one.why) for one in found.left] == [
+        ("web", "it is stopping there, and not proven gone")
+    ]
+
+
+def test_so_many_runs_of_an_instance_are_kept_and_whatever_is_not_proven_gone(
+    setting: Setting,
+) -> None:
+    setting.add_node("elm")
+    setting.place()
+    iid = setting.instance("web").id
+    newest = 3 * generations.KEPT
+    with setting.runtime() as rt:
+        for number in range(2, newest + 1):
+            with rt.ledger.write(rt.now_ms(), rt.author) as tx:
+                generations.intend(tx, iid, number)
+                generations.never_began(tx, iid, number, "a test")
+        with rt.ledger.read() as tx:
+            kept = [run.number for run in generations.of_instance(tx, iid)]
+
+    assert kept == [1, *range(newest - generations.KEPT + 1, newest + 1)]
