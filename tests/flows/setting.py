@@ -149,6 +149,13 @@ class Setting:
             assert found is not None, f"there never was a {name}"
             return found
 
+    def named(self, name: str) -> Instance:
+        """Give the copy that has the name now."""
+        with self.runtime() as rt, rt.ledger.read() as tx:
+            found = instances.holder_of(tx, name)
+            assert found is not None, f"nothing is called {name}"
+            return found
+
     def open_operations(self) -> list[str]:
         """List what is under way, or was left in the middle."""
         with self.runtime() as rt, rt.ledger.read() as tx:

@@ -10,11 +10,11 @@ import pytest
 from tests.flows.setting import Setting
 from tests.simulation.test_fixpoint import assert_one_each
 from wlctl.errors import Busy, IllegalStep, Overtaken, UnknownName
-from wlctl.flows import ending, moving
+from wlctl.flows import draining, ending, moving, node_changes
 from wlctl.flows.moving import Way
 from wlctl.flows.reconcile import Pass, reconcile
 from wlctl.flows.runtime import Runtime
-from wlctl.flows.starting import start
+from wlctl.flows.starting import restart_one, start
 from wlctl.ledger.verify import Verified
 from wlctl.model.instance import State
 
@@ -30,9 +30,16 @@ Act = Callable[[Runtime, str], object]
 VERBS: dict[str, Act] = {
     "stop": ending.stop,
     "start": start,
+    "restart": lambda rt, name: restart_one(rt, moving.find(rt, name)),
     "move": lambda rt, name: moving.move(rt, moving.find(rt, name), Way(timeout_s=1)),
+    "move, stopped first": lambda rt, name: moving.move(
+        rt, moving.find(rt, name), Way(timeout_s=1, stop_first=True)
+    ),
+    "drain": lambda rt, _name: draining.drain(rt, "oak", stop_rest=True),
+    "resume": lambda rt, _name: draining.resume(rt, node_changes.uncordon(rt, "oak")[0].name),
     "pass": lambda rt, _name: reconcile(rt),
 }
+"""None of them takes a copy away for good."""
 
 
 @pytest.fixture
@@ -78,6 +85,7 @@ def test_passes_and_verbs_at_random_end_and_leave_what_was_asked_for(
     assert running.open_operations() == []
     assert isinstance(running.verified(), Verified)
     assert_one_each(running)
+    assert {running.named(name).name for name in NAMES} == set(NAMES), "each has its copy"
 
 
 def _later_pass(setting: Setting) -> Pass:
