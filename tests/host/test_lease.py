@@ -1,5 +1,6 @@
 """The dead-man lease: a copy whose lease is not renewed in time is ended by its own init."""
 
+import os
 import time
 from dataclasses import replace
 from pathlib import Path
@@ -57,6 +58,23 @@ def test_a_lease_that_runs_out_ends_everything_of_the_copy(bench: Bench) -> None
     late = renew(bench, request, now(bench).uptime_ms + 60_000)
     assert isinstance(late, Refused)
     assert late.code is RefusalCode.SUPERSEDED
+
+
+@pytest.mark.kinds([("dash", "root"), ("bash", "sudo"), ("busybox", "root")])
+def test_a_lease_is_kept_though_the_disk_does_not_answer_any_more(bench: Bench) -> None:
+    """A FIFO that nobody writes to is opened as long as a disk that hangs is read."""
+    request = leased(bench, 60_000)
+    run = bench.instance_dir(request) / "g1"
+    for name in ("exit", "record"):
+        (run / name).rename(run / f"{name}.was")
+        os.mkfifo(run / name)
+    time.sleep(2.5)  # time enough for whoever reads them to be held up
+    lease_file(bench, request).unlink()
+
+    wait_until(lambda: not any("sleep 1000" in words for words in running(bench.node)), "its end")
+
+    for name in ("exit", "record"):
+        (run / f"{name}.was").rename(run / name)
 
 
 @pytest.mark.kinds(ROOTS)

@@ -111,6 +111,17 @@ start_waiter() {
 	# shellcheck disable=SC2086 # the words that start the shell
 	"$setsid" -f $ish "$G/init.sh" waiter "$G" || fail 'its waiter cannot be started'
 }
+is_awaited() { # the waiter is there, or not known yet; then it is asked of no disk, which may never answer
+	if [ -z "$w" ]; then
+		m=
+		{ read -r w m <waiter; } 2>/dev/null
+		[ "$m" = . ] || w=
+		[ -n "$w" ] || return 0
+	fi
+	w_st=
+	{ IFS= read -r w_st <"/proc/$w/stat"; } 2>/dev/null
+	case ${w_st##*") "} in '' | Z* | X*) return 1 ;; esac
+}
 watch() { # until the leader's end is written, or the waiter is gone
 	w=
 	trap : CHLD TERM
@@ -123,19 +134,13 @@ watch() { # until the leader's end is written, or the waiter is gone
 			ended 137 lease
 			exit 0
 		fi
-		k=
-		read -r k _ <./exit
-		[ "$k" != exit ] || break
-		if [ -z "$w" ]; then
-			m=
-			{ read -r w m <waiter; } 2>/dev/null
-			[ "$m" = . ] || w=
-		fi
-		if [ -n "$w" ] && [ ! -d "/proc/$w" ]; then break; fi
+		is_awaited || break
 		if [ "$tick" = 'read' ]; then
 			jobs >/dev/null 2>&1 # takes in the dead that were left to PID 1
+			k=
 			# shellcheck disable=SC3045 # only where the shell was seen to have it
 			read -t 1 -r k <&8
+			[ "$k" != x ] || break
 		else
 			sleep 1 &
 			wait "$!"
