@@ -96,7 +96,10 @@ def main(argv: Sequence[str]) -> int:
     """Run one command and return its exit code; see `errors.ExitCode`."""
     streams = Streams.of_this_process()
     session = Session(argv, streams)
-    code = _run(session)
+    try:
+        code = _run(session)
+    finally:
+        session.close()
     try:
         streams.finish()
     except OutputFailed as failure:

@@ -118,6 +118,11 @@ class Session:
 
         return runtime.build(self.settings, command=self.command_line, message=self.message)
 
+    def close(self) -> None:
+        """Let go of what the command has opened."""
+        if "runtime" in vars(self):
+            self.runtime.close()
+
     def confirm(self, question: str, *, flag: str = "--yes") -> None:
         """Go on only with a yes: by flag, by WLCTL_YES, or typed at a terminal.
 

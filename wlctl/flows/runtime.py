@@ -107,6 +107,11 @@ class Runtime:
             busy_timeout_s=self.settings.busy_timeout_s,
         )
 
+    def close(self) -> None:
+        """Close the ledger, if it was opened: the last to do so leaves one whole file."""
+        if "ledger" in vars(self):
+            self.ledger.close()
+
     def now_ms(self) -> int:
         """Read the wall clock: epoch milliseconds, for people and for stamping rows."""
         return time.time_ns() // 1_000_000
