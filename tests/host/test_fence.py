@@ -1,6 +1,7 @@
 """The fence: what comes late, twice or after something newer does nothing, on a real node."""
 
 import fcntl
+import subprocess
 import threading
 from dataclasses import replace
 
@@ -114,6 +115,24 @@ def test_an_unload_asked_again_tells_what_was_read_then(bench: Bench) -> None:
     assert [isinstance(judge(readings), Proven) for readings in first.readings] == [True]
     assert isinstance(early, Refused)
     assert early.code is RefusalCode.SUPERSEDED
+
+
+@pytest.mark.kinds(SOME)
+def test_a_removal_that_was_cut_is_finished_when_the_unload_is_asked_again(bench: Bench) -> None:
+    request = bench.run(script("echo last words; exec sleep 1000"))
+    log = bench.await_log(request, "last words")
+    bench.stop(request, 2)
+    home = bench.instance_dir(request)
+    aside = bench.node.state / "aside"
+    subprocess.run(["cp", "-a", home, aside], check=True)
+    first = bench.unload(request, 3)
+    aside.rename(home)
+
+    assert bench.unload(request, 3) == first
+
+    assert not home.exists()
+    assert bench.status(request) is None
+    assert bench.log(request) == log
 
 
 @pytest.mark.kinds(SOME)

@@ -114,7 +114,7 @@ def test_no_command_line_shows_a_value_of_the_environment(bench: Bench) -> None:
     try:
         request = bench.run(work)
         asked = bench.instance_dir(request) / "g1/data/checks"
-        wait_until(lambda: asked.exists() and len(asked.read_bytes()) >= 20, "ten checks")
+        wait_until(lambda: asked.exists() and len(asked.read_bytes()) >= 8, "four checks")
     finally:
         done.set()
         watcher.join()
@@ -322,6 +322,16 @@ def test_output_is_copied_and_cut_at_its_bound(bench: Bench, work: Work) -> None
     proven_gone(bench, request)
     bench.unload(request)
     assert bench.log(request) == log, "it is kept like this"
+
+
+@pytest.mark.kinds(ONE)
+def test_what_a_run_printed_last_is_bounded_too(bench: Bench) -> None:
+    request = bench.run(script("yes line | head -c 9000000; echo last"))
+    output = bench.instance_dir(request) / "g1/out"
+
+    wait_until(lambda: output.with_name("out.1").exists() and _size(output) == 0, "the cut")
+
+    assert bench.log(request).endswith("line\nlast\n")
 
 
 def _size(path: Path) -> int:

@@ -208,6 +208,7 @@ watch() { # until it is over, or has failed its checks so often that it is to be
 			idle 1
 		fi
 	done
+	bound_output # what it printed last, too
 }
 idle() { # SECONDS: the shell itself waits where it can, as it does most of the time
 	if [ "$tick$waits" = 'readyes' ]; then
