@@ -161,8 +161,25 @@ def _format_examples(ctx: Any, formatter: Any) -> None:
     lines = EXAMPLES.get(ctx.command_path.partition(" ")[2], ())
     if lines:
         with formatter.section("Examples"):
-            for line in lines:  # whole, so that it can be copied
-                formatter.write(f"{'':{formatter.current_indent}}{line}\n")
+            for line in lines:
+                for piece in _continued(line, formatter.width - formatter.current_indent):
+                    formatter.write(f"{'':{formatter.current_indent}}{piece}\n")
+
+
+_WORD = re.compile(r"(?:'[^']*'|\S)+")
+
+
+def _continued(line: str, width: int) -> Iterator[str]:
+    """Break a command line as a shell takes it: between words, and with a backslash at the end."""
+    pieces = [""]
+    for word in _WORD.findall(line):
+        longer = f"{pieces[-1]} {word}" if pieces[-1] else word
+        if pieces[-1] and len(longer) > width - len(" \\"):
+            pieces[-1] += " \\"
+            pieces.append(f"  {word}")
+        else:
+            pieces[-1] = longer
+    yield from pieces
 
 
 _RANGE = re.compile(r"(\S+?)<=x<=(\S+?)(?=[];. ]|$)")
