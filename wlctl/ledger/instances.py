@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import Row, distinct, func, insert, select, update
 
-from wlctl.errors import AmbiguousName, UnknownName
+from wlctl.errors import NAMES_COMPARED, AmbiguousName, UnknownName
 from wlctl.ledger import chain
 from wlctl.ledger.schema import chain as events
 from wlctl.ledger.schema import instances, life_events, orders, reservations
@@ -286,7 +286,10 @@ def find(tx: ReadTx, word: str) -> Instance:
     if rows:
         listed = ", ".join(row.id for row in rows)
         raise AmbiguousName(f"{word} fits {listed}", hint="write more of the id")
-    raise UnknownName(f"there is no instance {word}", hint="`wlctl ps` lists the current ones")
+    names = select(instances.c.name).where(_CURRENT).limit(NAMES_COMPARED)
+    known = tx.conn.execute(names.order_by(instances.c.name)).scalars()
+    said, hint = f"there is no instance {word}", "`wlctl ps` lists the current ones"
+    raise UnknownName.among(known, word, said, hint=hint)
 
 
 def last_of(tx: ReadTx, name: str) -> Instance | None:

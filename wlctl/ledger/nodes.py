@@ -7,7 +7,7 @@ from typing import Any
 
 from sqlalchemy import Row, bindparam, delete, insert, select, update
 
-from wlctl.errors import NameTaken, UnknownName
+from wlctl.errors import NAMES_COMPARED, NameTaken, UnknownName
 from wlctl.ledger import chain
 from wlctl.ledger.schema import facts as facts_table
 from wlctl.ledger.schema import node_capabilities
@@ -345,7 +345,10 @@ def get(tx: ReadTx, name: str) -> Node:
     """
     row = tx.conn.execute(_QUERY.where(nodes_table.c.name == name)).one_or_none()
     if row is None:
-        raise UnknownName(f"there is no node {name}", hint="`wlctl node ls` lists the fleet")
+        names = select(nodes_table.c.name).where(~nodes_table.c.removed).limit(NAMES_COMPARED)
+        known = tx.conn.execute(names.order_by(nodes_table.c.name)).scalars()
+        said, hint = f"there is no node {name}", "`wlctl node ls` lists the fleet"
+        raise UnknownName.among(known, name, said, hint=hint)
     return _node_of(row)
 
 
