@@ -129,7 +129,7 @@ def rebuild(
     ] = None,
     port: Annotated[
         int, typer.Option(min=0, max=65535, help="Of their sshd; 0 for what ssh would use.")
-    ] = 22,
+    ] = 0,
     sudo: Annotated[bool, typer.Option("--sudo", help="Run actions through `sudo -n`.")] = False,
     tier: Annotated[
         str,
