@@ -13,7 +13,7 @@ check: ## Everything CI runs, cheapest first (set up by scripts/test)
 	sh scripts/check
 
 shuffle: ## The tests with real machines once more, in random order, as root
-	.venv/bin/pytest tests/cli tests/fleet tests/host tests/machines
+	.venv/bin/pytest -m sshd
 
 fmt: ## Format and apply safe fixes
 	.venv/bin/ruff format . && .venv/bin/ruff check --fix .
@@ -21,8 +21,8 @@ fmt: ## Format and apply safe fixes
 fuzz: ## Fuzz the parsers for ten minutes, or make fuzz FOR=SECONDS
 	.venv/bin/python -m tests.fuzz.campaign $(or $(FOR),600)
 
-campaign: ## Cut, kill and pause at every moment, over real nodes: an hour, as root
-	WLCTL_CAMPAIGN=1 .venv/bin/pytest -v tests/fleet
+campaign: ## Cut, kill and pause at every moment, real nodes and a thousand copies: hours, as root
+	WLCTL_CAMPAIGN=1 .venv/bin/pytest -v tests/fleet tests/flows tests/simulation
 
 bench: ## Measure against floors and rivals, and print the ratios
 	for script in benchmarks/*.py; do echo "== $$script"; .venv/bin/python $$script || exit; done
