@@ -75,6 +75,14 @@ def test_the_intent_is_committed_before_the_first_byte_of_a_mutation(setting: Se
     assert seen == [["place"], ["web"], ["requested", "placed"], [None]]
 
 
+def test_a_request_is_good_for_a_minute_by_its_nodes_own_clock(setting: Setting) -> None:
+    setting.add_node("elm")
+    setting.place()
+
+    (sent,) = setting.world.nodes["elm"].placed.values()
+    assert sent.deadline_ms == 1_000_100 + 60_000, "from the uptime that it had just told"
+
+
 def test_a_dry_run_decides_the_same_and_sends_nothing(setting: Setting) -> None:
     setting.add_node("elm")
     dry = setting.place(dry_run=True)

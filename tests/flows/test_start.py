@@ -316,6 +316,23 @@ def test_a_lost_answer_is_unsettled_and_the_run_is_adopted_where_it_lives(
     assert isinstance(setting.verified(), Verified)
 
 
+def test_what_a_killed_start_may_have_begun_is_unsettled_while_its_node_is_silent(
+    setting: Setting, elm: FakeNode
+) -> None:
+    setting.stop("web")
+    setting.world.hook = once("start", "after", Killed)
+    with pytest.raises(Killed):
+        start(setting)
+    elm.up = False
+
+    assert start(setting).begin is Begin.UNREACHABLE
+    assert setting.instance("web").unsettled, "nobody has told whether it runs"
+    elm.up = True
+    assert start(setting).begin is Begin.DONE
+    assert not setting.instance("web").unsettled
+    assert len(setting.alive()) == 1
+
+
 def test_a_start_that_never_arrived_is_closed_before_the_next_one(
     setting: Setting, elm: FakeNode
 ) -> None:
