@@ -132,6 +132,34 @@ def test_a_running_job_is_left_to_finish(setting: Setting, tmp_path: Path) -> No
     assert [name for name, _ in setting.alive()] == ["elm"]
 
 
+def test_an_interval_job_between_its_runs_is_not_run_on_a_drained_node(
+    setting: Setting, tmp_path: Path
+) -> None:
+    setting.clock = itertools.count(next(setting.clock), 50)
+    setting.add_node("elm")
+    job = tmp_path / "tick"
+    write_package(job, name="tick")
+    text = (job / "workload.toml").read_text().replace('"service"', '"interval"')
+    (job / "workload.toml").write_text(text + '[schedule]\nevery = "1h"\n')
+    with setting.runtime() as rt:
+        packages.build(job)
+        packages.sign(rt, job, KeyChoice(setting.key))
+    setting.package = job
+    setting.place(name="tick")
+    setting.world.nodes["elm"].exit(setting.instance("tick").id, 0)
+    go_over(setting)
+
+    assert "is a job" in drain(setting).left[0].why
+    assert drain(setting, stop_rest=True).left == ()
+
+    for _ in range(2 * 3600 * 1000 // 50):
+        next(setting.clock)
+    go_over(setting)
+    assert setting.alive() == []
+    with setting.runtime() as rt:
+        assert [one.instance.name for one in draining.resume(rt, ELM)] == ["tick"]
+
+
 def test_there_must_be_such_a_node(fleet: Setting) -> None:
     with fleet.runtime() as rt, pytest.raises(UnknownName):
         draining.drain(rt, "nix")

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 import pytest
 
 from tests.flows.setting import Setting
+from tests.world import lost_at
 from wlctl.errors import Indeterminate, NameTaken, UsageError
 from wlctl.flows.reconcile import Pass, reconcile
 from wlctl.flows.starting import restart_one
@@ -14,6 +15,7 @@ from wlctl.lifecycle.lease import KILL_BOUND_MS, bound_ms
 from wlctl.model.alert import AlertKind
 from wlctl.model.ids import NodeName
 from wlctl.model.instance import Instance, State
+from wlctl.model.node import Liveness
 
 MINUTE_MS = 60_000
 
@@ -193,6 +195,16 @@ def test_a_renewal_whose_answer_was_lost_counts_as_one_that_came(apart: Apart) -
     assert apart.placed_at_ms[0] > gone_at_ms(apart)
 
 
+def test_a_renewal_whose_answer_was_lost_keeps_a_pass_from_nothing_else(leased: Setting) -> None:
+    leased.world.hook = lost_at("lease", "after")
+
+    with leased.runtime() as rt:
+        found = reconcile(rt)
+
+    assert (found.silent, found.raised) == ({}, ())
+    assert leased.node("elm").liveness is Liveness.ALIVE
+
+
 def test_when_this_machine_was_started_anew_the_lease_is_counted_anew(apart: Apart) -> None:
     apart.setting.world.nodes["elm"].up = False
     for _ in range(4):
@@ -227,3 +239,20 @@ def test_a_lease_is_kept_before_it_is_sent(setting: Setting) -> None:
     assert second is not None
     assert first.ttl_ms == second.ttl_ms == 5 * MINUTE_MS
     assert second.read_at.ms > first.read_at.ms
+
+
+def test_what_its_lease_has_ended_is_begun_again_by_the_pass_that_reaches_it(
+    setting: Setting,
+) -> None:
+    """This machine was cut off for longer than the lease; nothing was placed elsewhere."""
+    setting.add_node("elm")
+    setting.place(lease_ms=5 * MINUTE_MS)
+    pass_over(setting)
+    setting.world.nodes["elm"].hold(setting.instance("web").id, "lease")
+
+    pass_over(setting)
+
+    web = setting.instance("web")
+    assert (web.state, web.generation) == (State.RUNNING, 2)
+    assert [step.state for step in setting.history("web")].count(State.LOST) == 1
+    assert until_ms(setting) > 5 * MINUTE_MS

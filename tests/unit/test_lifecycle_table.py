@@ -72,6 +72,11 @@ ROWS = [
         Act.START_AGAIN,
         id="what was lost and is proven ended: there is nothing to adopt",
     ),
+    pytest.param(
+        {"state": State.LOST, "is_ended": True},
+        Act.START_AGAIN,
+        id="what was lost and its lease has ended",
+    ),
     pytest.param({"same_boot": False}, Act.START_AGAIN, id="what ran before a reboot"),
     pytest.param({"same_boot": False, "runs_once": True}, Act.FAIL, id="a job before a reboot"),
     pytest.param(

@@ -232,6 +232,7 @@ def _listing(instance: Instance, look: Look) -> Listing:
 
 def case_of(tx: ReadTx, instance: Instance, look: Look) -> Case:
     """Put a copy and what was seen of it into the words of the table."""
+    status = look.of(instance.id)
     runs = generations.of_instance(tx, instance.id)
     others = instances.others_of_order(tx, instance.id)
     launch = next((run.launch for run in reversed(runs) if run.launch), None)
@@ -245,6 +246,7 @@ def case_of(tx: ReadTx, instance: Instance, look: Look) -> Case:
         has_other=any(map(_lives, others)),
         has_open=any(map(_may_live, others)),
         is_gone=all(run.is_gone for run in runs),
+        is_ended=status is not None and judging.is_ended_by_lease(status),
         runs_once=instance.kind is not Kind.SERVICE,
     )
 
@@ -315,7 +317,7 @@ def _lose(rt: Runtime, instance: Instance) -> None:
 
 def _fail(rt: Runtime, instance: Instance, act: Act) -> Done:
     """Hold a job that may have run: how it ended is not known, and it is not run again."""
-    why = "its node was started anew while it may have run (exit-unknown)"
+    why = "it may have run when it was lost, and how that ended is not known (exit-unknown)"
     with rt.ledger.write(rt.now_ms(), rt.author) as tx:
         _require_as_read(tx, instance)
         walk_to(tx, instance, State.FAILED, why)

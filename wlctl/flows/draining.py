@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 
-from wlctl.errors import WlctlError
+from wlctl.errors import Overtaken, WlctlError
 from wlctl.flows import ending, fanout, moving, node_changes, starting
 from wlctl.flows.ending import End
 from wlctl.flows.moving import Moved, Step, Way
@@ -17,6 +17,7 @@ from wlctl.model.alert import AlertKind
 from wlctl.model.ids import InstanceId, NodeName
 from wlctl.model.instance import Desired, Instance, State
 from wlctl.model.node import Node
+from wlctl.model.workload import Kind
 
 WIDTH = 4
 """Each move waits for a copy to be up; more at once would only crowd the nodes they go to."""
@@ -103,7 +104,12 @@ _MAY_RUN = LIVE | UNDERWAY | {State.STOPPING, State.LOST, State.REVOKED, State.R
 
 
 def _runs(instance: Instance) -> bool:
-    return instance.state in LIVE and instance.desired is Desired.RUNNING
+    """Answer whether a copy runs there, or will when it is due."""
+    is_to_come = instance.kind is Kind.INTERVAL and instance.state in _BETWEEN_RUNS
+    return instance.desired is Desired.RUNNING and (instance.state in LIVE or is_to_come)
+
+
+_BETWEEN_RUNS = frozenset({State.FINISHED, State.FAILED})
 
 
 def _empty(
@@ -151,7 +157,10 @@ def resume(rt: Runtime, name: NodeName) -> list[Beginning]:
         ]
     begun = []
     for instance in halted:
-        came = starting.start_one(rt, instance, as_seen=True)
+        try:
+            came = starting.start_one(rt, instance, as_seen=True)
+        except Overtaken:
+            continue  # somebody has asked for something else meanwhile
         begun.append(came)
         if came.begin in (Begin.DONE, Begin.ALREADY):
             with rt.ledger.write(rt.now_ms(), rt.author) as tx:

@@ -262,10 +262,11 @@ def _intend(rt: Runtime, verb: Verb, turn: Turn, how: _How) -> _Wish | Ending:
         operating.take_over(tx, turn, token)
         instance = instances.get(tx, InstanceId(turn.scope))
         operating.require_unasked(how.seen, instance)
-        if how.seen is None and how.halt is None:
-            troubles.clear_halt(tx, instance.id)
+        is_meant = how.seen is None and how.halt is None
         is_gone = instance.state is State.UNLOADED and not how.again
         if is_gone or (verb is Verb.STOP and _is_stopped(tx, instance)):
+            if is_meant:
+                troubles.clear_halt(tx, instance.id)
             return Ending(verb, End.ALREADY, instance)
         node = nodes.get(tx, instance.node)
         denial = gate.verb(rt, tx, Action(verb.value), instance=instance, node=node)
@@ -274,6 +275,8 @@ def _intend(rt: Runtime, verb: Verb, turn: Turn, how: _How) -> _Wish | Ending:
         operation = operations.begin(tx, turn, verb.value, token=token)
         if how.halt is not None:
             troubles.put(tx, instance.id, how.halt)
+        elif is_meant:
+            troubles.clear_halt(tx, instance.id)
         desired = Desired.STOPPED if verb is Verb.STOP else Desired.UNLOADED
         instances.change(tx, instance.id, desired=desired.value)
         operating.request(tx, f"workload.{verb.value}", instance, operation)

@@ -162,15 +162,15 @@ def _check(rt: Runtime, instance: Instance, admitted: Admitted, way: Way) -> Non
         is_open = recover.is_open(tx, instance)
         others = instances.others_of_order(tx, instance.id)
         pin = instances.options_of(tx, instance.id).get("pin")
-    if instance.state not in LIVE or instance.desired is not Desired.RUNNING or is_open:
-        raise IllegalStep(
-            f"{instance.name} is {instance.state.value} and is to be {instance.desired.value}",
-            hint="only a copy that runs, and that nothing is at work on, is moved",
-        )
     if instance.kind is not Kind.SERVICE:
         raise IllegalStep(
             f"{instance.name} is a job: another copy would do its work a second time",
             hint=f"`wlctl wait {instance.name} --for finished`, or stop it",
+        )
+    if instance.state not in LIVE or instance.desired is not Desired.RUNNING or is_open:
+        raise IllegalStep(
+            f"{instance.name} is {instance.state.value} and is to be {instance.desired.value}",
+            hint="only a copy that runs, and that nothing is at work on, is moved",
         )
     if others:
         raise IllegalStep(

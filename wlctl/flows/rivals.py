@@ -1,6 +1,6 @@
 """Is there another copy of the same order, beside which a copy must not be started?"""
 
-from wlctl.ledger import generations, instances
+from wlctl.ledger import generations, instances, nodes
 from wlctl.ledger.store import ReadTx
 from wlctl.model.instance import CLOSED, Instance, State
 
@@ -30,9 +30,15 @@ def standing_in(tx: ReadTx, instance: Instance) -> Instance | None:
 
 
 def may_run(tx: ReadTx, instance: Instance) -> bool:
-    """Answer whether something of a copy may run, as far as anybody has proven."""
+    """Answer whether something of a copy may run, as far as anybody has proven or vouched for."""
     if instance.state in CLOSED:
         return instance.state is State.RESCHEDULED
+    if instance.state is State.LOST and _is_attested_dead(tx, instance):
+        return False
     if instance.unsettled or instance.state not in _AT_REST:
         return True
     return not all(run.is_gone for run in generations.of_instance(tx, instance.id))
+
+
+def _is_attested_dead(tx: ReadTx, instance: Instance) -> bool:
+    return nodes.get(tx, instance.node).attested_dead_at_ms is not None

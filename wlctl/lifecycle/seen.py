@@ -15,6 +15,9 @@ STAGED = frozenset({State.LOADED, State.STOPPED, State.FINISHED, State.FAILED, S
 """What is in one of these can be started, so a start whose answer was lost may have been carried
 out. What is `stopping` may still be reached by a stop that is on its way."""
 
+LEASE = "lease"
+"""The supervisor's word for what the dead-man lease has ended."""
+
 SIGNALLED = 128
 """A status above this is a signal, as shells count."""
 
@@ -60,6 +63,11 @@ def begun_since(instance: Instance, seen: InstanceStatus) -> tuple[GenerationSta
     )
 
 
+def is_ended_by_lease(seen: InstanceStatus) -> bool:
+    """Answer whether its node says that the newest run was ended because its lease ran out."""
+    return seen.restarts is not None and seen.restarts.held == LEASE
+
+
 def number_of(instance: Instance, seen: InstanceStatus) -> int:
     """Give the number of the copy's newest run, by its node's word where that goes further."""
     begun = begun_since(instance, seen)
@@ -100,6 +108,8 @@ def _state(
     instance: Instance, seen: InstanceStatus, run: GenerationStatus, *, twice: bool
 ) -> tuple[State, str]:
     name, policy = f"g{run.number}", seen.restarts
+    if policy is not None and policy.held == LEASE:
+        return State.LOST, policy.why
     if policy is not None and policy.held:
         return State.FAILED, f"{policy.why} ({policy.held})"
     if run.closed:

@@ -64,6 +64,7 @@ class Case:
         has_other: Its order has another copy that lives.
         has_open: Its order has another copy of which it is not known whether it lives.
         is_gone: Every run of it is proven ended.
+        is_ended: Its node says that its lease has ended it.
         runs_once: It is a job.
     """
 
@@ -75,6 +76,7 @@ class Case:
     has_other: bool = False
     has_open: bool = False
     is_gone: bool = False
+    is_ended: bool = False
     runs_once: bool = False
 
 
@@ -139,7 +141,7 @@ def _lost_and_listed(case: Case) -> Act:
         return Act.END_LOST
     if case.has_open:
         return Act.NOTHING  # it runs on: whichever is ended before that is known may be the last
-    is_there = case.same_boot and not case.is_gone
+    is_there = case.same_boot and not (case.is_gone or case.is_ended)
     return Act.ADOPT if is_there else _start_again(case)
 
 
