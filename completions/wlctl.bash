@@ -85,7 +85,7 @@ _wlctl() {
             /signer/rm) commands='' choices='' files=''
                 options='--dry-run -h --help --db -o --output -m --message --yes --no-color --debug' ;;
             /signer/import) commands='' choices='' files=yes
-                options='-h --help --db -o --output -m --message --yes --no-color --debug' ;;
+                options='--dry-run -h --help --db -o --output -m --message --yes --no-color --debug' ;;
             /signer/export) commands='' choices='' files=''
                 options='-h --help --db -o --output -m --message --yes --no-color --debug' ;;
             /policy) commands='show check apply test' choices='' files=''

@@ -231,6 +231,7 @@ complete -c wlctl -n "__wlctl_at /signer/rm" -l yes -d 'Answer every question wi
 complete -c wlctl -n "__wlctl_at /signer/rm" -l no-color -d 'No colour'
 complete -c wlctl -n "__wlctl_at /signer/rm" -l debug -d 'Show a traceback with an error'
 complete -c wlctl -n "__wlctl_at /signer/import" -F
+complete -c wlctl -n "__wlctl_at /signer/import" -l dry-run -d 'Only say who would be new'
 complete -c wlctl -n "__wlctl_at /signer/import" -s h -l help -d 'Show this text'
 complete -c wlctl -n "__wlctl_at /signer/import" -l db -r -F -d 'The ledger'
 complete -c wlctl -n "__wlctl_at /signer/import" -s o -l output -x -a 'table wide json jsonl name' -d 'One of table, wide, json, jsonl, name'

@@ -400,6 +400,7 @@ _wlctl() {
         /signer/import)
             files=yes
             options=(
+                '--dry-run:Only say who would be new'
                 '-h:Show this text'
                 '--help:Show this text'
                 '--db:The ledger'

@@ -177,6 +177,21 @@ def test_a_list_without_anybody_for_packages_is_a_mistake(setting: Setting) -> N
         imported(setting, f'ann namespaces="git" {a_key(setting, "ann")}\n')
 
 
+def test_a_dry_run_of_an_import_says_who_would_be_new_and_accepts_nobody(setting: Setting) -> None:
+    path = setting.home / "allowed_signers"
+    path.write_text(f"me {signing.public_key(setting.key)}\nann {a_key(setting, 'ann')}\n")
+    path.chmod(0o644)
+    with setting.runtime() as rt:
+        before = signers.ls(rt)
+        said = signers.import_(rt, path, dry_run=True)
+        assert signers.ls(rt) == before
+        done = signers.import_(rt, path)
+
+    assert [one.name for one in said.added] == ["ann"] == [one.name for one in done.added]
+    assert said.known == done.known
+    assert said.added[0].added_at_ms > 0
+
+
 def test_ssh_keygen_accepts_by_an_exported_list_and_we_by_an_imported_one(
     setting: Setting, tmp_path: Path
 ) -> None:

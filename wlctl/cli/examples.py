@@ -7,7 +7,7 @@ EXAMPLES: Mapping[str, tuple[str, ...]] = {
     "signer add": ("wlctl signer add ann ann.pub",),
     "signer ls": ("wlctl signer ls -o json",),
     "signer rm": ("wlctl signer rm ann --dry-run", "wlctl signer rm ann -m 'left the team'"),
-    "signer import": ("wlctl signer import allowed_signers",),
+    "signer import": ("wlctl signer import allowed_signers --dry-run",),
     "signer export": ("wlctl signer export > allowed_signers",),
     "policy show": ("wlctl policy show > policy.toml",),
     "policy check": ("wlctl policy check policy.toml",),

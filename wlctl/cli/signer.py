@@ -100,6 +100,7 @@ def import_(
     file: Annotated[
         Path, typer.Argument(metavar="FILE", help="A list of allowed signers, as ssh-keygen's.")
     ],
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only say who would be new.")] = False,
 ) -> None:
     """Accept the signers of an allowed_signers file: all of them, or nobody.
 
@@ -107,11 +108,13 @@ def import_(
     `valid-before` are kept; lines whose `namespaces` do not have `wlctl-package` are passed over.
     """
     session = session_of(ctx)
-    done = flow.import_(session.runtime, file)
-    lines = [f"signer {one.name} is accepted: {one.fingerprint}" for one in done.added]
+    done = flow.import_(session.runtime, file, dry_run=dry_run)
+    new = "would be accepted" if dry_run else "is accepted"
+    lines = [f"signer {one.name} {new}: {one.fingerprint}" for one in done.added]
     lines += [f"signer {one.name} was accepted already: {one.fingerprint}" for one in done.known]
     value: dict[str, Json] = {
         "file": str(file),
+        "dry_run": dry_run,
         "added": [_json(one) for one in done.added],
         "known": [_json(one) for one in done.known],
         "passed_over": [one.line for one in done.passed_over],
@@ -119,7 +122,8 @@ def import_(
     for one in done.passed_over:
         session.note(f"line {one.line} ({one.signer.name}) is not for packages; passed over")
     render.document(session, "wlctl.signer-import/1", value, lines, name=str(file))
-    note_outdated(session, "refuse what these keys signed")
+    if not dry_run:
+        note_outdated(session, "refuse what these keys signed")
 
 
 @app.command("export")

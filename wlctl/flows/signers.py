@@ -1,7 +1,8 @@
 """Signers: whose signatures admit a package, and what nobody vouches for once one is gone."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 
 from wlctl import signing
@@ -9,7 +10,7 @@ from wlctl.errors import InvalidFile, SignerConflict, UsageError
 from wlctl.flows import gate, trust
 from wlctl.flows.runtime import Runtime
 from wlctl.ledger import chain, instances, packages, signers
-from wlctl.ledger.store import ReadTx
+from wlctl.ledger.store import ReadTx, WriteTx
 from wlctl.model.instance import Instance
 from wlctl.model.package import Signer, fingerprint
 from wlctl.model.policy import Action
@@ -94,8 +95,11 @@ def rm(rt: Runtime, name: str, *, dry_run: bool = False) -> Removed:
         return Removed(signers.rm(tx, name), orphaned)
 
 
-def import_(rt: Runtime, path: Path) -> Imported:
+def import_(rt: Runtime, path: Path, *, dry_run: bool = False) -> Imported:
     """Accept the signers of a list as ssh-keygen has it: all of them or nobody.
+
+    Args:
+        dry_run: Only say who would be new.
 
     Raises:
         InvalidFile: A line is not taken, or does not go together with who is accepted already.
@@ -107,25 +111,48 @@ def import_(rt: Runtime, path: Path) -> Imported:
     passed_over = tuple(one for one in listed if not one.for_packages)
     if not wanted:
         raise InvalidFile(f"{path} lists nobody who signs packages")
+    if dry_run:
+        now_ms = rt.now_ms()
+        with rt.ledger.read() as tx:
+            new, known = _sort_out(path, wanted, partial(signers.is_new, tx))
+            return Imported(
+                tuple(replace(one, added_at_ms=now_ms) for one in new),
+                tuple(signers.get(tx, one.name) for one in known),
+                passed_over,
+            )
     digest = chain.sha256(signing.allowed_signers(one.signer for one in wanted).encode())
-    with gate.permitted(rt, Action.SIGNER_ADD, f"{len(wanted)} signers {digest[:12]}") as tx:
-        added: list[Signer] = []
-        known: list[Signer] = []
-        for one in wanted:
-            signer = one.signer
-            try:
-                is_new = signers.add(
-                    tx,
-                    signer.name,
-                    signer.public_key,
-                    valid_after_ms=signer.valid_after_ms,
-                    valid_before_ms=signer.valid_before_ms,
-                )
-            except SignerConflict as conflict:
-                said = f"{path}: line {one.line}: {conflict.message}"
-                raise SignerConflict(said, hint=conflict.hint) from conflict
-            (added if is_new else known).append(signers.get(tx, signer.name))
-    return Imported(tuple(added), tuple(known), passed_over)
+    about = f"{len(wanted)} signers {digest[:12]}"
+    with gate.permitted(rt, Action.SIGNER_ADD, about) as tx:
+        new, known = _sort_out(path, wanted, partial(_add, tx))
+        return Imported(
+            tuple(signers.get(tx, one.name) for one in new),
+            tuple(signers.get(tx, one.name) for one in known),
+            passed_over,
+        )
+
+
+def _add(tx: WriteTx, one: Signer) -> bool:
+    return signers.add(
+        tx,
+        one.name,
+        one.public_key,
+        valid_after_ms=one.valid_after_ms,
+        valid_before_ms=one.valid_before_ms,
+    )
+
+
+def _sort_out(
+    path: Path, wanted: Iterable[Allowed], is_new: Callable[[Signer], bool]
+) -> tuple[list[Signer], list[Signer]]:
+    """Tell who is new from who was known; a conflict names its line."""
+    found: dict[bool, list[Signer]] = {True: [], False: []}
+    for one in wanted:
+        try:
+            found[is_new(one.signer)].append(one.signer)
+        except SignerConflict as conflict:
+            said = f"{path}: line {one.line}: {conflict.message}"
+            raise SignerConflict(said, hint=conflict.hint) from conflict
+    return found[True], found[False]
 
 
 def export(rt: Runtime) -> str:

@@ -33,13 +33,8 @@ def add(
     Raises:
         SignerConflict: The name has another key, the key another name, or both other times.
     """
-    wanted = Signer(name, public_key, tx.now_ms, valid_after_ms, valid_before_ms)
-    query = select(signers).where(or_(signers.c.name == name, signers.c.public_key == public_key))
-    for row in tx.conn.execute(query.order_by(signers.c.name)):
-        found = _of(row)
-        if replace(found, added_at_ms=tx.now_ms) == wanted:
-            return False
-        raise _conflict(found, wanted)
+    if not is_new(tx, Signer(name, public_key, tx.now_ms, valid_after_ms, valid_before_ms)):
+        return False
     times: dict[str, Json] = {
         "valid_after_ms": valid_after_ms,
         "valid_before_ms": valid_before_ms,
@@ -52,6 +47,17 @@ def add(
         "fingerprint": fingerprint(public_key),
     }
     chain.append(tx, "signer.add", {**told, **{k: v for k, v in times.items() if v is not None}})
+    return True
+
+
+def is_new(tx: ReadTx, wanted: Signer) -> bool:
+    """Answer whether `add` would change anything; raises as it does."""
+    same = or_(signers.c.name == wanted.name, signers.c.public_key == wanted.public_key)
+    for row in tx.conn.execute(select(signers).where(same).order_by(signers.c.name)):
+        found = _of(row)
+        if replace(found, added_at_ms=wanted.added_at_ms) == wanted:
+            return False
+        raise _conflict(found, wanted)
     return True
 
 
