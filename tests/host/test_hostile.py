@@ -16,10 +16,11 @@ import pytest
 
 from tests.host.bench import INSTALLATION, Bench, python, running, script, wait_until
 from tests.host.nodes import SshdNode, sshd_nodes
+from tests.host.test_supervised import POLICY
 from wlctl.errors import Indeterminate, Unreachable
 from wlctl.lifecycle.proof import judge
-from wlctl.model.actions import InstanceStatus, Launched, PlaceRequest
-from wlctl.model.generation import Liveliness, Proven, Unproven
+from wlctl.model.actions import InstanceStatus, Launched, PlaceRequest, Read
+from wlctl.model.generation import Disproven, Liveliness, Proven, Unproven
 from wlctl.model.upkeep import LeaseRequest
 
 ONE = [("dash", "root")]
@@ -148,6 +149,35 @@ def test_another_process_that_has_the_leader_s_pid_by_now_is_neither_it_nor_ende
         finally:
             with contextlib.suppress(ProcessLookupError):
                 os.killpg(other.pid, signal.SIGKILL)
+
+
+NAMELESS = python(
+    "ctypes.CDLL(None).prctl(15, b'x) Z\\nb', 0, 0, 0)\n"  # PR_SET_NAME
+    "signal.signal(signal.SIGTERM, lambda *_: sys.exit(7))\n"
+    "print('up', flush=True)\n"
+    "while True: time.sleep(1)\n",
+    grace_ms=20_000,
+)
+
+
+@pytest.mark.kinds(ROOTS)
+def test_a_process_is_seen_whatever_it_calls_itself(bench: Bench) -> None:
+    """The kernel writes a name as it is among the columns of `stat`, ends of lines and all."""
+    request = bench.run(NAMELESS, restart=POLICY)
+    bench.await_log(request, "up")
+    time.sleep(2.5)  # time enough for its supervisor to look
+
+    status = _standing(bench, request)
+    assert status.generations[0].leader is Liveliness.ALIVE
+    assert status.supervisor is Liveliness.ALIVE
+    read = bench.session.prove(INSTALLATION, request.instance)
+    assert isinstance(read, Read), read
+    assert isinstance(judge(read.readings[0]), Disproven)
+
+    proof = bench.prove(request, grace_ms=20_000)
+
+    assert isinstance(proof, Proven), proof
+    assert (proof.evidence.how, proof.evidence.exit_status) == ("stopped", 7)
 
 
 @pytest.mark.kinds(PLAINS)

@@ -17,12 +17,11 @@ uid_left() { # UID -> left: processes of it outside the instance's other generat
 	done
 }
 still_left() { # PID: it runs, and no other generation of the instance holds it
-	t_st=
-	{ IFS= read -r t_st <"/proc/$1/stat"; } 2>/dev/null || return 1
+	stat_of "$1"
 	t_pid=$1
-	t_st=${t_st##*") "}
 	# shellcheck disable=SC2086 # columns
-	set -- $t_st
+	set -- $st
+	[ "$#" -ge 20 ] || return 1
 	case $1 in Z | X) [ "${18}" -gt 1 ] || return 1 ;; esac
 	{
 		while IFS=: read -r t_k _ t_v; do
@@ -169,11 +168,9 @@ end_session() { # PID START: it, and what has stayed in the session that it bega
 	x_all=
 	set +f
 	for x_d in /proc/[0-9]*; do
-		x_st=
-		{ IFS= read -r x_st <"$x_d/stat"; } 2>/dev/null || continue
-		x_st=${x_st##*") "}
-		x_st=${x_st#* * * }
-		[ "${x_st%% *}" != "$1" ] || x_all="$x_all ${x_d#/proc/}"
+		stat_of "${x_d#/proc/}"
+		st=${st#* * * }
+		[ "${st%% *}" != "$1" ] || x_all="$x_all ${x_d#/proc/}"
 	done
 	set -f
 	# while it lives, nobody else can have a session of its number

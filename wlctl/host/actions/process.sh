@@ -1,13 +1,18 @@
 # shellcheck shell=sh
 # What became of processes and cgroups: readings, never guesses.
+stat_of() { # PID -> st: its columns behind its name, which it chooses itself, ends of lines and all
+	st=
+	{
+		while IFS= read -r st_l; do st=$st$st_l; done <"/proc/$1/stat"
+	} 2>/dev/null
+	st=${st##*") "}
+}
 alive() { # PID START: 0 while a thread of it runs; a pid without its start time says nothing
-	a_st=
-	{ IFS= read -r a_st <"/proc/$1/stat"; } 2>/dev/null || return 1
-	a_st=${a_st##*") "}
+	stat_of "$1"
 	a_want=$2
 	# shellcheck disable=SC2086 # columns
-	set -- $a_st
-	[ "${20:-}" = "$a_want" ] || return 1
+	set -- $st
+	[ "$#" -ge 20 ] && [ "${20}" = "$a_want" ] || return 1
 	# a process whose main thread has ended shows Z while the others run
 	case $1 in Z | X) [ "${18}" -gt 1 ] ;; *) return 0 ;; esac
 }

@@ -31,11 +31,12 @@ if [ -p sup.fifo ] || mkfifo -m 600 sup.fifo 2>/dev/null; then
 	waits=yes
 fi
 
-stat_of() { # PID -> st_state, st_threads, st_start
-	IFS= read -r st_l 2>/dev/null <"/proc/$1/stat" || return 1
-	st_l=${st_l##*") "}
+stat_of() { # PID -> st_state, st_threads, st_start: behind its name, which may have ends of lines in it
+	st=
+	while IFS= read -r st_l; do st=$st$st_l; done 2>/dev/null <"/proc/$1/stat"
 	# shellcheck disable=SC2086 # columns
-	set -- $st_l
+	set -- ${st##*") "}
+	[ "$#" -ge 20 ] || return 1
 	st_state=$1 st_threads=${18} st_start=${20}
 }
 milliseconds() { # -> t: of this boot
