@@ -1,4 +1,4 @@
-"""`wlctl node enforce`, and who is told when an enforced node goes by older lists."""
+"""`wlctl node enforce`: put a doorkeeper on a node, renew its lists, or take it away."""
 
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Annotated
@@ -70,22 +70,6 @@ def enforce(
         session.runtime, name, wish, accept=lambda seen: _confirm(session, name, wish, seen)
     )
     render.document(session, "wlctl.enforcement/1", _document(done), _lines(done), name=name)
-
-
-def note_outdated(session: Session, still: str) -> None:
-    """After a change of whose signatures count: say which enforced nodes go by older lists.
-
-    Args:
-        still: What they do until these are renewed.
-    """
-    from wlctl.flows import enforce as flow
-
-    names = flow.outdated(session.runtime)
-    if names:
-        session.note(
-            f"enforced nodes {still} until their lists are renewed: {', '.join(names)}: "
-            "`wlctl node enforce NAME --as LOGIN`"
-        )
 
 
 def _confirm(session: Session, name: str, wish: "Wish", seen: "KeyLines") -> None:

@@ -5,8 +5,8 @@ from typing import Annotated
 import typer
 
 from wlctl.cli import render, times
-from wlctl.cli.node_enforce import note_outdated
 from wlctl.cli.options import session_of
+from wlctl.cli.outdated import note_outdated
 from wlctl.errors import UsageError
 from wlctl.flows import revocations as flow
 from wlctl.model.event import Json, rfc3339

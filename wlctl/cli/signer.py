@@ -8,8 +8,8 @@ import typer
 
 from wlctl.cli import render, times
 from wlctl.cli.command import App
-from wlctl.cli.node_enforce import note_outdated
 from wlctl.cli.options import session_of
+from wlctl.cli.outdated import note_outdated
 from wlctl.flows import signers as flow
 from wlctl.model.event import Json, rfc3339
 from wlctl.model.package import Signer
