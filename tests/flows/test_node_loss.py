@@ -516,6 +516,21 @@ def test_a_pass_places_no_more_anew_than_its_budget(setting: Setting) -> None:
     assert go_over(setting).is_quiet
 
 
+def test_what_finds_no_place_counts_against_the_budget_too(setting: Setting) -> None:
+    for name in ("elm", "oak", "yew"):
+        setting.add_node(name)
+    setting.place(count=12, prefer=(NodeName("elm"),))
+    go_over(setting)
+    for name in ("oak", "yew"):
+        setting.world.nodes[name].memory_bytes = 1 << 20
+    setting.world.nodes["elm"].up = False
+    let_pass(setting, 900)  # facts run out, and are read anew
+
+    tried = [sum(one.came == "no_node" for one in each.done) for each in passes(setting, 6)]
+
+    assert max(tried) == 10
+
+
 def test_an_attested_dead_node_gives_up_its_copies_at_once(running: Setting) -> None:
     running.world.nodes["elm"].up = False
     with running.runtime() as rt:

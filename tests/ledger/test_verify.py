@@ -174,10 +174,13 @@ def rewritten(path: Path, seq: int, change: Callable[[dict[str, Any]], None]) ->
     tamper(path, *statements)
 
 
-def test_a_missing_event_is_said_to_be_missing(events: list[Event], path: Path) -> None:
-    tamper(path, "DELETE FROM chain WHERE seq IN (7, 8)")
+@pytest.mark.parametrize(("gone", "following"), [("7", 8), ("7, 8", 9)])
+def test_a_missing_event_is_said_to_be_missing(
+    events: list[Event], path: Path, gone: str, following: int
+) -> None:
+    tamper(path, f"DELETE FROM chain WHERE seq IN ({gone})")
 
-    assert verdict(path) == Broken(7, "it is missing: the next one is 9")
+    assert verdict(path) == Broken(7, f"it is missing: the next one is {following}")
 
 
 def test_an_event_with_a_forged_hash_of_its_own_is_not_followed_by_the_next(
