@@ -82,8 +82,8 @@ def check_file(path: Path) -> None:
         raise NotALedger(f"{path} is empty, not a ledger", hint="name the ledger file with --db")
     if found.st_mode & _OTHERS:
         raise LedgerPermissions(
-            f"the ledger {path} is open to others (mode {stat.S_IMODE(found.st_mode):04o})",
-            hint=f"run `chmod 600 {path}`",
+            f"{path} is open to others (mode {stat.S_IMODE(found.st_mode):04o}), as no ledger may be",
+            hint=f"name your ledger with --db; if this is it, run `chmod 600 {path}`",
         )
     check_directory(path.parent)
 
