@@ -101,7 +101,8 @@ def test_a_ledger_that_is_open_to_others_is_refused(ledger: Ledger, path: Path, 
     with pytest.raises(LedgerPermissions, match=f"mode {mode:04o}") as raised:
         open_ledger(path, now_ms=NOW_MS, author=AUTHOR)
     assert raised.value.exit_code is ExitCode.USAGE
-    assert raised.value.hint == f"run `chmod 600 {path}`"
+    hint = f"name your ledger with --db; if this is it, run `chmod 600 {path}`"
+    assert raised.value.hint == hint
 
 
 class TestADamagedLedger:

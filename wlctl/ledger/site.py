@@ -81,8 +81,9 @@ def check_file(path: Path) -> None:
     if found.st_size == 0:
         raise NotALedger(f"{path} is empty, not a ledger", hint="name the ledger file with --db")
     if found.st_mode & _OTHERS:
+        mode = stat.S_IMODE(found.st_mode)
         raise LedgerPermissions(
-            f"{path} is open to others (mode {stat.S_IMODE(found.st_mode):04o}), as no ledger may be",
+            f"{path} is open to others (mode {mode:04o}), as no ledger may be",
             hint=f"name your ledger with --db; if this is it, run `chmod 600 {path}`",
         )
     check_directory(path.parent)
