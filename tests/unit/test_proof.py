@@ -4,7 +4,7 @@ import itertools
 from dataclasses import fields, replace
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from wlctl.lifecycle.proof import judge
@@ -241,41 +241,77 @@ def test_a_later_boot_proves_nothing_of_what_is_not_closed() -> None:
     assert isinstance(judge(readings, boot_began_at_ms=2, last_reading_at_ms=1), Unproven)
 
 
-ANY = st.builds(
-    Readings,
-    generation=st.just(1),
-    closed=st.booleans(),
-    launched=st.booleans(),
-    recorded=st.booleans(),
-    boot_id=st.sampled_from(["", "a", "b"]),
-    recorded_boot_id=st.sampled_from(["", "a", "b"]),
-    containment=st.sampled_from([None, *Containment]),
-    leader=st.sampled_from(Liveliness),
-    init=st.sampled_from(Liveliness),
-    ctl=st.sampled_from(CgroupEnd),
-    limit=st.sampled_from(CgroupEnd),
-    cgroup_inode=st.none(),
-    uid=st.sampled_from([None, 61184]),
-    uid_left=st.sampled_from([None, 0, 3]),
-    uid_shared=st.booleans(),
-    how=st.just(""),
-    exit_status=st.none(),
-    read_at_ms=st.just(0),
-)
+VALUES: dict[str, tuple[object, ...]] = {
+    "closed": (False, True),
+    "launched": (False, True),
+    "recorded": (False, True),
+    "boot_id": ("", "boot-a", "boot-b"),
+    "recorded_boot_id": ("", "boot-a", "boot-b"),
+    "containment": (None, *Containment),
+    "leader": tuple(Liveliness),
+    "init": tuple(Liveliness),
+    "ctl": tuple(CgroupEnd),
+    "limit": tuple(CgroupEnd),
+    "uid": (None, 61184),
+    "uid_left": (None, 0, 3),
+    "uid_shared": (False, True),
+}
 
 
-@given(ANY, st.none() | st.integers(0, 2), st.none() | st.integers(0, 2))
-def test_nothing_seen_alive_is_ever_proven(
+@st.composite
+def readings_near_a_proof(draw: st.DrawFn) -> Readings:
+    """Draw what would be proven, with a few things otherwise: of all there is little is proven."""
+    found = draw(st.sampled_from([GONE, BY_CGROUP, NEVER, LEADER_ONLY, REBOOTED]))
+    for name in draw(st.lists(st.sampled_from(sorted(VALUES)), max_size=4)):
+        found = replace(found, **{name: draw(st.sampled_from(VALUES[name]))})  # type: ignore[arg-type]  # its field
+    return found
+
+
+MOMENTS = st.none() | st.integers(0, 2)
+
+
+def is_gone(found: Readings, began: int | None, last: int | None) -> bool:
+    """The proof once more, as one list of what has to be so."""
+    nobody = {Liveliness.GONE, Liveliness.NONE}
+    nowhere = {found.ctl, found.limit} == {CgroupEnd.NONE}
+    if not found.closed:
+        return False
+    if not found.launched:
+        none = {found.leader, found.init} == {Liveliness.NONE}
+        return nowhere and none and found.uid_left in (None, 0)
+    if not found.recorded:
+        return False
+    if found.boot_id != found.recorded_boot_id:
+        free = CgroupEnd.OCCUPIED not in {found.ctl, found.limit}
+        known = bool(found.boot_id) and bool(found.recorded_boot_id)
+        return free and known and began is not None and last is not None and began > last
+    ended = {CgroupEnd.REMOVED, CgroupEnd.MISSING, CgroupEnd.UNIT_GONE}
+    by_uid = found.uid is None or (
+        found.uid_left is not None and (found.uid_left == 0 or found.uid_shared)
+    )
+    return (
+        {found.leader, found.init} <= nobody
+        and by_uid
+        and {
+            None: False,
+            Containment.LEADER_ONLY: nowhere and found.init is Liveliness.GONE,
+            Containment.CGROUP: {found.ctl, found.limit} <= ended,
+            Containment.ISOLATED: {found.ctl, found.limit} <= ended and found.uid is not None,
+        }[found.containment]
+    )
+
+
+@settings(max_examples=400, deadline=None)
+@given(readings_near_a_proof(), MOMENTS, MOMENTS)
+def test_what_is_proven_is_what_a_plain_list_says(
     readings: Readings, began: int | None, last: int | None
 ) -> None:
     proof = judge(readings, boot_began_at_ms=began, last_reading_at_ms=last)
 
-    if isinstance(proof, Proven) and readings.boot_id == readings.recorded_boot_id:
-        assert readings.closed
-        assert Liveliness.ALIVE not in {readings.leader, readings.init}
-        assert not readings.uid_left or (readings.uid_shared and readings.launched)
-    if not readings.closed:
-        assert not isinstance(proof, Proven)
+    assert isinstance(proof, Proven) == is_gone(readings, began, last)
+    if isinstance(proof, Disproven):
+        alive = Liveliness.ALIVE in {readings.leader, readings.init} or bool(readings.uid_left)
+        assert alive or CgroupEnd.OCCUPIED in {readings.ctl, readings.limit}
 
 
 def test_a_proof_changes_with_each_single_reading_that_matters() -> None:
@@ -303,7 +339,7 @@ def test_a_proof_changes_with_each_single_reading_that_matters() -> None:
         assert any(not isinstance(proof, Proven) for proof in proofs), name
 
 
-@given(ANY)
+@given(readings_near_a_proof())
 def test_without_a_cgroup_nothing_of_this_boot_is_proven_but_by_init(readings: Readings) -> None:
     found = replace(
         readings, containment=Containment.LEADER_ONLY, recorded_boot_id=readings.boot_id
