@@ -1,11 +1,15 @@
-"""What all tests share: golden files, and the real program."""
+"""What all tests share: golden files, the real program, and how Hypothesis goes about it."""
 
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
 
 from tests.cli.program import Program, program_in
+
+settings.register_profile("wlctl", deadline=None, print_blob=True)  # the machine may be busy
+settings.load_profile("wlctl")
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
