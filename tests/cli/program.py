@@ -10,7 +10,7 @@ from pathlib import Path
 
 REDACTIONS = (
     (re.compile(r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d)"), "<time>"),
-    (re.compile(r"\b[0-9a-f]{64}\b"), "<sha256>"),
+    (re.compile(r"\b[0-9a-f]{64}\b|\b[0-9a-f]{12}…"), "<sha256>"),
     (re.compile(r"\b[0-9a-f]{32}\b"), "<id>"),
     (re.compile(r"SHA256:[A-Za-z0-9+/]{43}"), "<fingerprint>"),
     (re.compile(r"\bsignatures/[A-Za-z0-9_-]{43}\.sig\b"), "<signature>"),

@@ -20,6 +20,7 @@ from wlctl.flows.audit import Wanted
 from wlctl.flows.witnessed import Witnessed
 from wlctl.ledger.verify import Broken
 from wlctl.model.event import Event, Json
+from wlctl.model.ids import is_sha256
 from wlctl.model.witness import Standing
 
 app = App("The chain: what happened, in order, and whether the record of it is whole.")
@@ -239,7 +240,8 @@ def _what(event: Event) -> str:
     told = {key: value for key, value in event.payload.items() if key not in _ELSEWHERE}
     before, after = told.pop("from", None), told.pop("to", None)
     words = [f"{before or 'new'} -> {after}"] if after else []
-    words += [f"{key}={_short(value)}" for key, value in told.items() if value not in (None, "")]
+    keys = [*(key for key in _FIRST if key in told), *(key for key in told if key not in _FIRST)]
+    words += [f"{key}={_short(told[key])}" for key in keys if told[key] not in (None, "")]
     if reason := event.payload.get("reason"):
         words.append(f"({_short(reason)})")
     text = " ".join(words)
@@ -252,12 +254,18 @@ _ELSEWHERE = frozenset(
 )
 
 
+_FIRST = ("phase", "outcome", "action", "ruling", "rule", "node", "dry_run", "generation")
+"""What somebody looks for in a line that is cut off at its end."""
+
+
 def _short(value: Json) -> str:
     match value:
         case bool():
             return "yes" if value else "no"
         case dict() | list():
             return "…"
+        case str() if is_sha256(value):
+            return f"{value[:12]}…"
         case _:
             return str(value)
 
