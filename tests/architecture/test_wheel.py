@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 SOURCE = Path(__file__).parents[2]
-PARTS = ("wlctl", "migrations", "pyproject.toml", "README.md", "LICENSE")
+PARTS = ("wlctl", "migrations", "docs", "pyproject.toml", "README.md", "LICENSE")
 
 LATER = """
 import sqlalchemy as sa
@@ -82,7 +82,7 @@ def run(environment: Mapping[str, str], *words: str) -> str:
     return done.stdout
 
 
-def test_a_wheel_has_the_program_its_migrations_and_its_actions_and_nothing_else(
+def test_a_wheel_has_the_program_migrations_actions_and_glossary_and_nothing_else(
     wheel: Path,
 ) -> None:
     with zipfile.ZipFile(wheel) as archive:
@@ -92,7 +92,8 @@ def test_a_wheel_has_the_program_its_migrations_and_its_actions_and_nothing_else
     assert "wlctl/migrations/env.py" in names
     assert "wlctl/migrations/versions/0001_first_light.py" in names
     assert {name.partition("/")[0] for name in inside} == {"wlctl"}
-    assert {Path(name).suffix for name in inside} <= {".py", ".sh", ".typed", ".toml"}
+    assert {Path(name).suffix for name in inside} <= {".py", ".sh", ".typed", ".toml", ".md"}
+    assert [name for name in inside if name.endswith(".md")] == ["wlctl/glossary.md"]
     actions = {path.name for path in (SOURCE / "wlctl" / "host" / "actions").glob("*.sh")}
     assert actions <= {Path(name).name for name in names}
 

@@ -70,5 +70,6 @@ def test_help_on_a_word_gives_its_kind_exit_code_and_whole_text(program: Program
 def test_help_on_an_unknown_word_offers_the_nearest(program: Program) -> None:
     done = program.run("help", "no-hom")
 
-    assert done.stderr == "wlctl: there is no help on no-hom: did you mean no-home? [usage]\n"
+    hint = "did you mean no-home? `wlctl help topics` lists all"
+    assert done.stderr == f"wlctl: there is no help on no-hom: {hint} [usage]\n"
     assert done.returncode == 2

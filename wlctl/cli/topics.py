@@ -1,12 +1,14 @@
-"""What `wlctl help WORD` says: gathered from the code that uses the word, so it cannot drift."""
+"""What `wlctl help WORD` says: gathered from the code that uses the word, and from the glossary."""
 
 import ast
 import inspect
 import pkgutil
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import Enum
 from importlib import import_module
+from pathlib import Path
 from types import ModuleType
 
 import wlctl.model
@@ -102,6 +104,7 @@ def every() -> list[Topic]:
     """List every word that has a meaning of its own, by kind and word."""
     found = [*_exit_codes(), *_errors(), *_enums(), Topic("cron", "how to", CRON)]
     found.append(Topic("recover-ledger", "how to", RECOVER))
+    found += _glossary()
     return sorted(found, key=_order)
 
 
@@ -130,6 +133,17 @@ def _exit_codes() -> Iterator[Topic]:
     texts = member_texts(errors)
     for code in ExitCode:
         yield Topic(str(code.value), "exit code", texts["ExitCode", code.name])
+
+
+def _glossary() -> Iterator[Topic]:
+    package = Path(wlctl.__file__).parent
+    shipped = package / "glossary.md"  # in an installed wheel
+    file = shipped if shipped.is_file() else package.parent / "docs" / "glossary.md"
+    for word, text in _TERM.findall(file.read_text(encoding="utf-8")):
+        yield Topic(word, "word", text.strip())
+
+
+_TERM = re.compile(r"^\*\*(.+?)\*\*: ((?:.+\n)+)", re.MULTILINE)
 
 
 def _enums() -> Iterator[Topic]:
