@@ -18,6 +18,9 @@ ONE = [("dash", "root")]
 
 SLEEP = script("exec sleep 1000")
 
+KEPT = {"closed", "ended", "err", "exit", "how", "out", "proof", "record"}
+"""What stays of a run that was proven gone."""
+
 
 def test_the_same_place_again_answers_what_it_did(bench: Bench) -> None:
     request = bench.request(SLEEP)
@@ -133,6 +136,51 @@ def test_a_removal_that_was_cut_is_finished_when_the_unload_is_asked_again(bench
     assert not home.exists()
     assert bench.status(request) is None
     assert bench.log(request) == log
+
+
+CLOSED = script(
+    'cd "$WLCTL_DATA_DIR"; mkdir -p a/b "$TMPDIR/c/d"; touch a/b/f "$TMPDIR/c/d/f"\n'
+    'chmod 0 a/b a; chmod 500 "$TMPDIR/c/d" "$TMPDIR/c"; echo up; exec sleep 1000'
+)
+
+
+@pytest.mark.kinds(SOME)
+def test_what_a_run_closed_to_its_own_login_is_removed_with_it(bench: Bench) -> None:
+    request = bench.run(CLOSED)
+    bench.await_log(request, "up")
+
+    bench.stop(request, 2)
+    assert {path.name for path in (bench.instance_dir(request) / "g1").iterdir()} <= KEPT
+    done = bench.unload(request, 3)
+
+    assert isinstance(done, Unloaded)
+    assert done.removed
+    assert not bench.instance_dir(request).exists()
+
+
+@pytest.mark.kinds(ONE)
+def test_what_nobody_can_remove_keeps_nothing_from_being_unloaded(bench: Bench) -> None:
+    request = bench.run(SLEEP)
+    bench.stop(request, 2)
+    busy = bench.instance_dir(request) / "g1/busy"
+    busy.mkdir()
+    inside = f"/var/lib/wlctl/{busy.relative_to(bench.node.state)}"
+    gone = bench.node.state / request.installation / "gone"
+    enter = ["nsenter", "-t", str(bench.node.insider()), "-m"]
+    subprocess.run([*enter, "mount", "-t", "tmpfs", "none", inside], check=True)
+
+    first = bench.unload(request, 3)
+    again = bench.unload(request, 3)
+
+    (aside,) = gone.iterdir()
+    moved = f"/var/lib/wlctl/{aside.relative_to(bench.node.state)}/g1/busy"
+    subprocess.run([*enter, "umount", moved], check=True)
+    assert isinstance(first, Unloaded)
+    assert first == again
+    assert first.removed
+    assert bench.status(request) is None
+    bench.session.collect(request.installation)
+    assert not gone.exists()
 
 
 @pytest.mark.kinds(SOME)

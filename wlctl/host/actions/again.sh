@@ -93,7 +93,7 @@ end_seen() { # without the lock: everything launched before, with what was read 
 drop_unlaunched() { # under the lock: what was cut before it could run; its number was never used
 	generations "$D"
 	for n in $gens; do
-		[ "$n" -le "$seen" ] || [ ! -e "$D/g$n/ended" ] || rm -rf "${D:?}/g$n" 7>&-
+		[ "$n" -le "$seen" ] || [ ! -e "$D/g$n/ended" ] || remove "${D:?}/g$n"
 	done
 }
 give_up() { # under the lock: what was begun goes; it counts, and whether it is tried again the policy says

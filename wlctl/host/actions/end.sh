@@ -366,9 +366,8 @@ end_all() { # GENERATIONS GRACE_MS SIGNAL -> clean, readings: all of them, side 
 		if is_clean; then
 			[ -e "$G/ended" ] || put "$G/ended" "$t" # synced: after a boot too, the next may begin for it
 			made_here "$G/proof" "$reading .$nl"
-			rm -rf "${G:?}/tmp" "$G/work" "$G/data" "$G/fifo" "$G/init.sh" "$G/launch" "$G/environ" "$G/waiter" \
-				"$G/go" "$G/gone" "$G/health.out" \
-				"${e_run:-$G/run}/g$gen" 2>/dev/null
+			remove "${G:?}/tmp" "$G/work" "$G/data" "$G/fifo" "$G/init.sh" "$G/launch" "$G/environ" "$G/waiter" \
+				"$G/go" "$G/gone" "$G/health.out" "${e_run:-$G/run}/g$gen"
 		else
 			clean=no
 		fi

@@ -44,7 +44,7 @@ still_ours() { # under the lock: no later operation was accepted meanwhile
 	[ "$have" = "$number" ]
 }
 overtaken() { # under the lock: a later operation has the instance; what it removed stays removed
-	if [ -e "$I/departed/$iid" ]; then rm -rf "${D:?}" 2>/dev/null 7>&-; fi
+	if [ -e "$I/departed/$iid" ]; then remove "${D:?}"; fi
 	out=
 	refuse superseded "operation $have came after $number"
 }

@@ -104,6 +104,7 @@ lock 10
 collect_store
 collect_logs
 collect_records
+[ ! -e "$I/gone" ] || remove "$I/gone" # what once went aside
 answer files "$files"
 answer bytes "$bytes"
 answer logs "$logs"

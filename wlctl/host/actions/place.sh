@@ -100,7 +100,7 @@ give_up() { # under the lock: nothing of it may be left, and it stays refused
 	still_ours || overtaken
 	[ "$clean" = yes ] || unclean "$p_code" "$p_text"
 	release_instance
-	rm -rf "${D:?}" 2>/dev/null 7>&- || unclean "$p_code" "$p_text"
+	remove_instance || unclean "$p_code" "$p_text"
 	put "$claim" "refused $p_code $p_text" || unclean "$p_code" "$p_text"
 	refuse "$p_code" "$p_text"
 }

@@ -93,6 +93,6 @@ generations() { # INSTANCE_DIR -> gens: the numbers that have a directory, ascen
 	set -f
 }
 forget_run() { # GENERATION of the instance at D, which was read as gone: that it was, is all that stays
-	rm -rf "${D:?}/gone" 7>&- # a cut may have left one
-	put "$D/pruned" "$1" && mv -T "$D/g$1" "$D/gone" 7>&- && rm -rf "${D:?}/gone" 7>&-
+	remove "${D:?}/gone" # a cut may have left one
+	put "$D/pruned" "$1" && mv -T "$D/g$1" "$D/gone" 7>&- && remove "${D:?}/gone"
 }

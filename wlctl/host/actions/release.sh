@@ -11,6 +11,10 @@ release_lines() { # TABLE: drop the instance's lines
 	unset IFS
 	[ "$e_keep" = "$text" ] || put_text "$1" "$e_keep"
 }
+remove_instance() { # under the lock, once nothing is held for it: what can be removed by nobody goes aside
+	remove "${D:?}" && return 0
+	made_dir "$I/gone" && mv -T "$D" "$I/gone/$iid.$nonce" 2>/dev/null 7>&-
+}
 release_instance() { # under the lock; its uid stays taken while data of it is kept
 	release_lines "$S/ports"
 	[ -e "$kept" ] || release_lines "$S/uids"

@@ -78,7 +78,7 @@ end_it() { # under the lock: whatever was begun is closed and ended
 	still_ours || overtaken
 	[ "$clean" = yes ] || settled unproven
 	release_instance
-	rm -rf "${D:?}" 2>/dev/null 7>&- || settled unproven
+	remove_instance || settled unproven
 }
 tombstone() { # under the lock: from here on a place of this decision is refused
 	made_dir "$I/decisions" && put "$claim" cancelled || refuse resources "$S cannot be written"

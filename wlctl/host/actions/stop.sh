@@ -39,7 +39,7 @@ answer_departed() { # it was unloaded before: say what was read then
 take_away() { # under the lock, when it is known as departed
 	keep_logs
 	release_instance
-	rm -rf "${D:?}" 7>&- || unclean resources "$D cannot be removed"
+	remove_instance || unclean resources "$D cannot be removed"
 }
 keep_logs() { # they outlive the instance for a while, where there is room; gc takes them away
 	for gen in $gens; do
@@ -55,7 +55,7 @@ depart() { # remove it: what says so is written first, so that no cut can lose t
 	still_ours || overtaken
 	stays=-
 	if [ "$purge" = yes ]; then
-		rm -rf "${kept:?}" 7>&-
+		remove "${kept:?}"
 	elif [ -d "$D/data" ]; then
 		made_dir "$I/kept" && mv -T "$D/data" "$kept" 2>/dev/null 7>&-
 	fi
