@@ -5,8 +5,8 @@ from contextlib import ExitStack, suppress
 from functools import partial
 
 from wlctl.errors import Busy, Overtaken
-from wlctl.flows import fanout, leasing, operating, recover, replacing, staged
-from wlctl.flows.bringing import Done
+from wlctl.flows import fanout, leasing, operating, recover, replacing, staged, succession
+from wlctl.flows.done import Done
 from wlctl.flows.intents import walk_to
 from wlctl.flows.replacing import Begun, Came, Replaced
 from wlctl.flows.runtime import Runtime
@@ -115,7 +115,7 @@ def place_anew(rt: Runtime, lost: Sequence[InstanceId], *, dry_run: bool) -> lis
         begun = list(_begin(rt, copies, held, done))
         found = dict(fanout.each(begun, partial(replacing.carry_out, rt)))
         done += [found[position] for position in range(len(begun))]
-    replacing.take_places(rt)
+    succession.take_places(rt)
     return [_said(came) for came in done if came.is_news]
 
 

@@ -4,24 +4,24 @@ Where two may never run, or that is asked for, the old one is proven stopped fir
 leaves the old one serving, or starts it again; what a killed move leaves, the next pass ends.
 """
 
-from collections.abc import Callable, Sequence
-from contextlib import ExitStack, suppress
+from collections.abc import Callable
+from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
-from wlctl.errors import Busy, IllegalStep, UsageError
+from wlctl.errors import IllegalStep, UsageError
 from wlctl.flows import (
+    cut_off,
     deciding,
     ending,
     packages,
     recover,
     replacing,
-    rivals,
     secrets,
     staged,
     starting,
+    succession,
 )
-from wlctl.flows.bringing import Done
 from wlctl.flows.deciding import Order
 from wlctl.flows.dispatch import Dispatched, dispatch
 from wlctl.flows.ending import End
@@ -31,10 +31,9 @@ from wlctl.flows.runtime import Runtime
 from wlctl.flows.start_intents import Begin
 from wlctl.flows.waiting import Awaited, Came, Until, wait
 from wlctl.ledger import instances, nodes, operations, troubles
-from wlctl.ledger.store import ReadTx, WriteTx
+from wlctl.ledger.store import ReadTx
 from wlctl.ledger.troubles import Trouble
 from wlctl.lifecycle.machine import LIVE
-from wlctl.lifecycle.table import Act
 from wlctl.model.actions import Secrets
 from wlctl.model.alert import AlertKind
 from wlctl.model.ids import NodeName
@@ -128,16 +127,11 @@ def move(
     """
     if way.dry_run:
         return _move(rt, instance, way, go_on)
-    scope, timeout_s = _scope_of(instance), rt.settings.busy_timeout_s
+    scope, timeout_s = cut_off.scope_of(instance), rt.settings.busy_timeout_s
     with operations.turn(rt.ledger, scope, timeout_s=timeout_s):
         with rt.ledger.read() as tx:
             instance = instances.get(tx, instance.id)
         return _move(rt, instance, way, go_on)
-
-
-def _scope_of(old: Instance) -> str:
-    """Name what a move holds from its beginning to its end: who finds it free, finds no move."""
-    return f"move {old.id}"
 
 
 def _move(rt: Runtime, instance: Instance, way: Way, go_on: Callable[[], bool]) -> Moved:
@@ -245,7 +239,7 @@ class _Move:
             is_up = new.state in LIVE and new.desired is Desired.RUNNING
             if new.replaces != old.id or not is_up or not self._is_ours(tx, old):
                 return False
-            replacing.give_way(tx, old)
+            succession.give_way(tx, old)
             instances.change(tx, new.id, replaces=None)
             troubles.clear(tx, old.id)
             return True
@@ -311,14 +305,14 @@ class _Move:
             now = instances.get(tx, new.id)
             if now.replaces is None and now.state not in CLOSED:
                 return False
-            _give_up(tx, now)
+            cut_off.give_up(tx, now)
         return ending.unload_one(self.rt, now).end in (End.DONE, End.ALREADY)
 
     def _start_old(self, failed: Moved) -> Moved:
         """Start the old copy again; where another one may run, only `reconcile` may."""
         failed = self._without_new(failed)
         with self.rt.ledger.write(self.rt.now_ms(), self.rt.author) as tx:
-            is_wanted = _want_again(tx, self.old)
+            is_wanted = cut_off.want_again(tx, self.old)
             old = instances.get(tx, self.old.id)
         if not is_wanted:
             return failed
@@ -344,65 +338,3 @@ def _why(done: Dispatched) -> str:
     if done.failure is not None:
         return done.failure.message
     return ", ".join(f"{one.node}: {one.detail or one.code}" for one in done.attempts)
-
-
-def end_cut_off(rt: Runtime) -> list[Done]:
-    """Let go of what killed moves have left: a new copy beside an old one that serves, or a halt.
-
-    Both are only written down: the one is to be gone then, the other to run, and the pass sees to
-    it as to all that is wanted. A move that goes on is left alone.
-    """
-    with rt.ledger.read() as tx:
-        beside = [one for one in instances.standing_in(tx) if _is_beside(tx, one)]
-        kept = troubles.ls(tx).items()
-        halted = [id_ for id_, trouble in kept if trouble.kind is AlertKind.MOVE_CUT]
-        old = {one.replaces for one in beside if one.replaces is not None} | set(halted)
-        left = instances.of_ids(tx, old)
-    done: list[Done] = []
-    for one in left:
-        with suppress(Busy), operations.turn(rt.ledger, _scope_of(one), timeout_s=0):
-            done += _let_go(rt, one, [new for new in beside if new.replaces == one.id])
-    return done
-
-
-def _let_go(rt: Runtime, old: Instance, beside: Sequence[Instance]) -> list[Done]:
-    """Write down what is wanted where a move was cut off; nobody moves that copy now."""
-    done = []
-    with rt.ledger.write(rt.now_ms(), rt.author) as tx:
-        for new in (instances.get(tx, one.id) for one in beside):
-            if _is_beside(tx, new):
-                _give_up(tx, new)
-                done.append(Done(new.name, new.node, Act.STOP, "given up"))
-        if _want_again(tx, old):
-            done.append(Done(old.name, old.node, Act.START, "wanted again"))
-    return done
-
-
-def _give_up(tx: WriteTx, new: Instance) -> None:
-    """Let a copy that was to take a place be only ended; it stands in the way until it is gone."""
-    instances.change(tx, new.id, desired=Desired.UNLOADED.value)
-
-
-def _want_again(tx: WriteTx, old: Instance) -> bool:
-    """Let a copy that a move has stopped run again, once nothing else of its order may run.
-
-    Not where somebody wants it stopped by now: that has taken the halt away.
-    """
-    kept, now = troubles.find(tx, old.id), instances.get(tx, old.id)
-    if kept is None or kept.kind is not AlertKind.MOVE_CUT or now.state in CLOSED:
-        return False
-    if any(rivals.may_run(tx, one) for one in instances.others_of_order(tx, now.id)):
-        return False
-    if now.desired is Desired.STOPPED:
-        instances.change(tx, now.id, desired=Desired.RUNNING.value)
-    troubles.clear(tx, now.id)
-    return True
-
-
-def _is_beside(tx: ReadTx, new: Instance) -> bool:
-    if new.replaces in (None, new.id) or recover.is_open(tx, new):
-        return False
-    assert new.replaces is not None
-    old = instances.get(tx, new.replaces)
-    serves = old.state not in CLOSED and old.state is not State.LOST
-    return serves or replacing.is_too_late(tx, new)

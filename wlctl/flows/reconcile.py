@@ -15,17 +15,18 @@ from typing import TYPE_CHECKING
 from wlctl.errors import Indeterminate, Unreachable, WlctlError
 from wlctl.flows import (
     alerting,
+    cut_off,
     fanout,
     leasing,
     liveness,
     looking,
     losing,
-    moving,
-    replacing,
+    succession,
     upkeep,
 )
 from wlctl.flows import known as everything
-from wlctl.flows.bringing import Done, bring
+from wlctl.flows.bringing import bring
+from wlctl.flows.done import Done
 from wlctl.flows.known import Known
 from wlctl.flows.liveness import Contacts
 from wlctl.flows.looking import Look
@@ -140,7 +141,7 @@ def _go_over(rt: Runtime, wanted: Sequence[Node], whole: bool, *, dry_run: bool)
         standings = liveness.as_known(wanted, contacts)
     else:
         standings = liveness.record(rt, wanted, contacts, began_at, whole=whole)
-    done = [] if dry_run else [*map(_took, replacing.take_places(rt)), *moving.end_cut_off(rt)]
+    done = [] if dry_run else [*map(_took, succession.take_places(rt)), *cut_off.let_go(rt)]
     for node in wanted:
         if node.name in contacts.looks:
             done += _on_node(rt, node, contacts.looks[node.name], known, dry_run=dry_run)

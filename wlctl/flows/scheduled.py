@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 
 from wlctl.errors import Busy, Overtaken, WlctlError
 from wlctl.flows import recover, starting
-from wlctl.flows.bringing import Done
+from wlctl.flows.done import Done
 from wlctl.flows.runtime import Runtime
 from wlctl.flows.start_intents import Begin, Beginning
 from wlctl.ledger import generations, instances, packages, schedules

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from wlctl.errors import Busy, Overtaken, WlctlError
 from wlctl.flows import ending, gate, scheduled
-from wlctl.flows.bringing import Done
+from wlctl.flows.done import Done
 from wlctl.flows.ending import End
 from wlctl.flows.nodes import check_identity
 from wlctl.flows.runtime import Runtime
