@@ -94,11 +94,11 @@ class Setting:
     """
 
     home: Path
-    world: World
+    world: World = field(repr=False)
     clock: Iterator[int]
     package: Path = Path()
     key: Path = Path()
-    reports: list[Report] = field(default_factory=list)
+    reports: list[Report] = field(default_factory=list, repr=False)
     busy_timeout_s: float = 0.2
     running: list[TestRuntime] = field(default_factory=list)
 

@@ -27,7 +27,7 @@ from wlctl.ledger import alerts, instances, revocations, witnesses
 from wlctl.ledger.verify import Verified
 from wlctl.model.actions import Refused
 from wlctl.model.ids import InstallationId, NodeName
-from wlctl.model.instance import State
+from wlctl.model.instance import Desired, State
 from wlctl.model.node import Address, Tier, TransportKind
 from wlctl.model.policy import Unreadable
 from wlctl.model.revocation import RevocationKind
@@ -115,6 +115,21 @@ def test_what_was_made_again_is_stopped_and_started_with_numbers_that_count(
     assert again.begin is Begin.DONE, again.detail
     assert fleet.world.nodes["elm"].alive == {fleet.instance("web").id: 2}
     assert fleet.place(name="more").copies[0].is_placed
+
+
+def test_what_is_asked_of_a_copy_while_nodes_are_asked_is_not_undone(fleet: Setting) -> None:
+    """Its node had told that it runs; then it was stopped."""
+    web = fleet.instance("web").id
+
+    def stop_meanwhile(step: str, moment: str) -> None:
+        if (step, moment) == ("recall", "before") and web in fleet.world.nodes["elm"].alive:
+            fleet.stop("web")
+
+    fleet.world.hook = stop_meanwhile
+    rebuilt(fleet)
+
+    assert fleet.instance("web").state is State.STOPPED
+    assert fleet.instance("web").desired is Desired.STOPPED
 
 
 def test_a_rebuild_may_be_repeated_and_finds_nothing_new(fleet: Setting) -> None:

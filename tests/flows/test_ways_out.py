@@ -2,14 +2,17 @@
 
 import itertools
 import threading
+from pathlib import Path
 
 import pytest
 
 from tests.flows.setting import Setting
+from tests.simulation.points import killed_at, moments_of
 from tests.world import FakeNode, lost_at, peaceful
 from wlctl.errors import SilenceTimeout
-from wlctl.flows import draining, leasing, node_changes, starting
+from wlctl.flows import attesting, draining, leasing, moving, node_changes, starting
 from wlctl.flows import nodes as fleet
+from wlctl.flows.moving import Way
 from wlctl.flows.reconcile import Pass, reconcile
 from wlctl.ledger import generations, instances, leases
 from wlctl.ledger.leases import Sent
@@ -328,6 +331,32 @@ def test_a_stop_that_a_pass_finishes_for_a_drain_is_resumed_too(running: Setting
     with running.runtime() as rt:
         node_changes.uncordon(rt, "elm")
         assert [one.instance.name for one in draining.resume(rt, ELM)] == ["fixed"]
+
+
+def test_what_a_cut_off_move_has_stopped_runs_again_once_its_new_copy_is_vouched_for(
+    running: Setting, tmp_path: Path
+) -> None:
+    """The move dies while its new copy comes up, and then the machine of that."""
+    way = Way(stop_first=True)
+
+    def move(one: Setting) -> None:
+        with one.runtime() as rt:
+            moving.move(rt, moving.find(rt, "web"), way)
+
+    moments = moments_of(running, move, tmp_path / "whole")
+    launched = moments.index(("place", "after")) + 1
+    left = killed_at(running, move, launched, tmp_path / "cut")
+    (second,) = [name for name, _ in left.alive()]
+    left.world.nodes[second].up = False
+
+    go_over(left, 5)
+    assert [name for name, _ in left.alive()] == [second], "it may run on"
+    with left.runtime() as rt:
+        attesting.attest_dead(rt, second, replaced=False, accept=lambda _held: None)
+    left.world.nodes[second].alive.clear()
+    go_over(left, 2)
+
+    assert [name for name, _ in left.alive()] == ["elm"]
 
 
 def test_a_drain_is_not_done_while_something_there_is_not_proven_gone(running: Setting) -> None:

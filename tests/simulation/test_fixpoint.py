@@ -14,7 +14,7 @@ import pytest
 from hypothesis import HealthCheck, given, note, settings
 from hypothesis import strategies as st
 
-from tests.fleet.sample import FULL
+from tests.fleet.sample import FULL, TIMEOUT_S
 from tests.flows.conftest import write_package
 from tests.flows.setting import Setting
 from tests.world import lost_at, peaceful
@@ -289,6 +289,7 @@ def template(setting: Setting) -> Setting:
     return setting
 
 
+@pytest.mark.timeout(TIMEOUT_S)
 @given(
     history=st.lists(st.sampled_from(sorted(STEPS)), min_size=3, max_size=16),
     last=st.sampled_from([0, 60, 400]),

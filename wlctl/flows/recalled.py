@@ -78,7 +78,8 @@ def recall(tx: WriteTx, found: Found, manifests: Mapping[PackageId, bytes]) -> R
         operations.skip_to(tx, known[0].id, found.status.number or 0, VERB)
         return _trouble(found, f"the ledger has it as {known[0].state.value}")
     if known:
-        _let_be(tx, known[0], found)
+        if operations.newest(tx, known[0].id) <= (found.status.number or 0):
+            _let_be(tx, known[0], found)  # of what was asked of it since the node knows nothing
         return Recall(found.node, known[0].id, known[0].name)
     if found.asked is None:
         return _trouble(found, "its node cannot say what it was asked to run")

@@ -34,8 +34,10 @@ UNPROVEN = "unproven"
 
 
 KEPT = 64
-"""Of each instance so many runs are kept, and what is not proven gone. A node keeps fewer; the chain
-keeps for ever what was read of each."""
+"""Of each instance so many runs are kept, and what is not proven gone.
+
+A node keeps fewer, and the chain keeps what was read of each for ever.
+"""
 
 
 @dataclass(frozen=True, slots=True)

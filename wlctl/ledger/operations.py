@@ -118,8 +118,7 @@ def begin(tx: WriteTx, mine: Turn, verb: str, *, token: str, phase: str = "inten
     What a dead process left open there has been taken over and closed before.
     """
     assert holder_of(tx, mine.scope) is None, "take over what is open, and close it, first"
-    newest = select(func.coalesce(func.max(table.c.number), 0)).where(table.c.scope == mine.scope)
-    number = tx.conn.execute(newest).scalar_one() + 1
+    number = newest(tx, mine.scope) + 1
     tx.conn.execute(
         insert(table).values(
             scope=mine.scope,
@@ -134,14 +133,19 @@ def begin(tx: WriteTx, mine: Turn, verb: str, *, token: str, phase: str = "inten
     return Operation(mine.scope, number, verb, token, phase, tx.now_ms)
 
 
+def newest(tx: ReadTx, scope: str) -> int:
+    """Return the number of the newest operation of a scope; 0 before the first."""
+    query = select(func.coalesce(func.max(table.c.number), 0)).where(table.c.scope == scope)
+    return int(tx.conn.execute(query).scalar_one())
+
+
 def skip_to(tx: WriteTx, scope: str, number: int, verb: str) -> bool:
     """Let the next operation have a higher number than one that a lost ledger began; False if so.
 
     Args:
         number: The highest that the node has accepted.
     """
-    newest = select(func.coalesce(func.max(table.c.number), 0)).where(table.c.scope == scope)
-    if tx.conn.execute(newest).scalar_one() >= number:
+    if newest(tx, scope) >= number:
         return False
     tx.conn.execute(
         insert(table).values(
