@@ -11,6 +11,7 @@ from tests.flows.conftest import write_package
 from tests.flows.setting import Setting
 from tests.simulation.points import killed_at, moments_of
 from tests.world import peaceful
+from wlctl.cli.moving import lines_of
 from wlctl.errors import Overtaken
 from wlctl.flows import draining, ending, moving, packages, starting
 from wlctl.flows.ending import End
@@ -114,6 +115,7 @@ def test_where_a_new_copy_is_not_proven_gone_the_old_one_stays_stopped(running: 
     found = go_over(running)
 
     assert moved.step is Step.UNSETTLED
+    assert next(lines_of(moved)).startswith("web is stopped on elm")
     assert again.begin is Begin.ILLEGAL
     assert len(running.alive()) == 1
     assert not found[0].is_quiet

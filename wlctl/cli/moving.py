@@ -11,6 +11,7 @@ from wlctl.cli.patience import patience
 from wlctl.errors import ExitCode
 from wlctl.flows import moving as flow
 from wlctl.flows.moving import Moved, Step, Way
+from wlctl.lifecycle.machine import LIVE
 from wlctl.model.event import Json
 from wlctl.model.ids import NodeName
 
@@ -114,7 +115,9 @@ def lines_of(moved: Moved) -> Iterator[str]:
         case Step.NOT_STOPPED:
             yield f"{name} stays on {origin}, where it is not proven stopped{detail}"
         case Step.UNSETTLED:
-            yield f"{name} serves on {origin}; nobody knows whether its new copy runs{detail}"
+            is_up = moved.instance.state in LIVE
+            old = "serves" if is_up else f"is {moved.instance.state.value}"
+            yield f"{name} {old} on {origin}; nobody knows whether its new copy runs{detail}"
             yield "  `wlctl reconcile` settles that"
         case Step.NOT_GONE:
             yield f"{name} runs on {node}; its old copy on {origin} is not proven gone{detail}"

@@ -58,7 +58,8 @@ class Step(StrEnum):
     NOT_UP = "not_up"
     """The new copy did not come up and was ended; the old one serves."""
     UNSETTLED = "unsettled"
-    """Nobody knows whether the new copy runs; `reconcile` settles that. The old one serves."""
+    """Nobody knows whether the new copy runs; `reconcile` settles that. The old one serves, but not
+    where it was stopped first."""
     NOT_GONE = "not_gone"
     """The new copy runs and has the name; the old one is not proven gone and holds what it held."""
     DOWN = "down"
