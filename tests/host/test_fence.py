@@ -1,6 +1,7 @@
 """The fence: what comes late, twice or after something newer does nothing, on a real node."""
 
 import fcntl
+import shutil
 import subprocess
 import threading
 from dataclasses import replace
@@ -156,6 +157,41 @@ def test_what_a_run_closed_to_its_own_login_is_removed_with_it(bench: Bench) -> 
     assert isinstance(done, Unloaded)
     assert done.removed
     assert not bench.instance_dir(request).exists()
+
+
+@pytest.mark.kinds(SOME)
+def test_data_that_its_own_login_may_not_write_is_kept_too(bench: Bench) -> None:
+    work = 'cd "$WLCTL_DATA_DIR"; echo mine >f; chmod 500 .; echo up; exec sleep 1000'
+    request = bench.run(script(work, keep=True))
+    bench.await_log(request, "up")
+
+    done = bench.unload(request, 3, purge=False)
+
+    assert isinstance(done, Unloaded)
+    kept = bench.node.state / request.installation / "kept" / request.instance
+    assert done.kept_data.endswith(f"{request.installation}/kept/{request.instance}")
+    assert (kept / "f").read_text("ascii") == "mine\n"
+    shutil.rmtree(kept)
+
+
+@pytest.mark.kinds(ONE)
+def test_data_that_cannot_be_kept_is_not_removed(bench: Bench) -> None:
+    request = bench.run(script('echo mine >"$WLCTL_DATA_DIR/f"; exec sleep 1000', keep=True))
+    bench.stop(request, 2)
+    below = bench.node.state / request.installation / "kept"
+    below.mkdir(exist_ok=True)
+    (below / request.instance).write_text("in its way", encoding="ascii")
+
+    with pytest.raises(Indeterminate, match="cannot be kept"):
+        bench.unload(request, 3, purge=False)
+    assert (bench.instance_dir(request) / "data/f").read_text("ascii") == "mine\n"
+
+    (below / request.instance).unlink()
+    done = bench.unload(request, 3, purge=False)
+    assert isinstance(done, Unloaded)
+    assert done.removed
+    assert (below / request.instance / "f").exists()
+    shutil.rmtree(below / request.instance)
 
 
 @pytest.mark.kinds(ONE)

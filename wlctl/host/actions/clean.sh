@@ -37,7 +37,7 @@ fi
 
 removed() { # PATH: it was there, and is not any more
 	[ -e "$1" ] || return 0
-	rm -rf "${1:?}" 2>/dev/null 7>&-
+	remove "${1:?}"
 	[ ! -e "$1" ] || unclean resources "$1 cannot be removed"
 	enc "$1"
 	answer removed "$e"

@@ -21,7 +21,7 @@ release_instance() { # under the lock; its uid stays taken while data of it is k
 	if load_spec; then
 		run_base
 		unname_run
-		rm -rf "${run:?}/${short:?}" 2>/dev/null 7>&-
+		remove "${run:?}/${short:?}"
 	fi
 	# where it was last launched, and where the node would launch it now
 	for e_d in "${r_cg:-}" "${cg:+$cg/$installation/$iid}"; do

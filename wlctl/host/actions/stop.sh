@@ -50,6 +50,9 @@ keep_logs() { # they outlive the instance for a while, where there is room; gc t
 		done
 	done
 }
+keep_data() { # a directory that its login may not write cannot be moved by it
+	mv -T "$D/data" "$kept" || { chmod u+w "$D/data" && mv -T "$D/data" "$kept"; }
+} 2>/dev/null 7>&-
 depart() { # remove it: what says so is written first, so that no cut can lose the instance silently
 	relock
 	still_ours || overtaken
@@ -57,7 +60,7 @@ depart() { # remove it: what says so is written first, so that no cut can lose t
 	if [ "$purge" = yes ]; then
 		remove "${kept:?}"
 	elif [ -d "$D/data" ]; then
-		made_dir "$I/kept" && mv -T "$D/data" "$kept" 2>/dev/null 7>&-
+		made_dir "$I/kept" && keep_data || unclean resources "$D/data cannot be kept as $kept"
 	fi
 	if [ -e "$kept" ]; then
 		enc "$kept"
