@@ -106,7 +106,7 @@ def test_a_node_that_takes_no_data_is_given_up(tmp_path: Path) -> None:
 
 
 def test_a_daemon_that_keeps_the_pipes_open_does_not_hold_up_the_answer(tmp_path: Path) -> None:
-    way = _program(tmp_path, READY + 'read -r l; read -r l; sleep 3 & printf "end %s ok\\n" "$2"')
+    way = _program(tmp_path, READY + 'sleep 3 <&0 & printf "end %s ok\\n" "$2"')
     started_at_s = time.monotonic()
 
     transport.run(way, FACTS, nonce=nonce(), deadlines=QUICK)
