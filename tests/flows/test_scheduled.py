@@ -362,5 +362,17 @@ def test_passes_of_reconcile_run_what_is_due_and_raise_and_close_what_is_wrong(
     pass_ms(hourly, HOUR_MS)
     again = go_over()
     assert [one.came for one in again.done] == ["done"]
-    assert go_over().closed == (replace(failed, closed_at_ms=ANY),)
+    assert again.closed == (replace(failed, closed_at_ms=ANY),)
     assert go_over().is_quiet
+
+
+def test_of_what_a_reboot_ended_nobody_is_told_when_the_next_run_is_due(hourly: Setting) -> None:
+    pass_ms(hourly, 2 * HOUR_MS)
+    hourly.world.nodes["elm"].reboot()
+    with hourly.runtime() as rt:
+        found = reconcile(rt)
+
+    assert [one.came for one in found.done] == ["failed", "done"]
+    assert (found.raised, found.open) == ((), 0)
+    with hourly.runtime() as rt:
+        assert reconcile(rt).is_quiet

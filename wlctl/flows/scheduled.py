@@ -13,7 +13,7 @@ from wlctl.flows import recover, starting
 from wlctl.flows.done import Done
 from wlctl.flows.runtime import Runtime
 from wlctl.flows.start_intents import Begin, Beginning
-from wlctl.ledger import generations, instances, packages, schedules
+from wlctl.ledger import generations, instances, packages, schedules, troubles
 from wlctl.ledger.schedules import Scheduled
 from wlctl.ledger.store import ReadTx
 from wlctl.lifecycle.machine import LIVE
@@ -189,6 +189,8 @@ def _begun(rt: Runtime, job: _Job, kept: Scheduled, came: str, failure: str) -> 
         later = next_due(job.schedule, Due(kept.due_at_ms, kept.kept_at_ms), tx.now_ms)
         fresh = Scheduled(later.at_ms, later.kept_at_ms, failure=failure)
         schedules.put(tx, job.instance.id, fresh)
+        if not failure:  # what was wrong with the run before is over with this one
+            troubles.clear(tx, job.instance.id)
     done = _done(job.instance, came)
     return replace(done, trouble=failure, kind=AlertKind.ACTION_FAILED) if failure else done
 
