@@ -85,7 +85,7 @@ class TestRuntime(Runtime):
         return shown, fingerprint(shown)
 
 
-@dataclass
+@dataclass(repr=False)  # hundreds of kilobytes would hide what Hypothesis found
 class Setting:
     """One installation and its world; each `runtime()` is one run of the program.
 
