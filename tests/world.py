@@ -165,7 +165,7 @@ class FakeNode:
             state_dir="/var/lib/wlctl",
             containment=self.containment,
             cgroup_root="/sys/fs/cgroup/wlctl" if self.has_cgroup else "",
-            instances=(),
+            instances=tuple(sorted(self.staged)),
             capabilities=(
                 Capability("cpu.arch.x86_64"),
                 Capability("mem.system", {"total_bytes": self.memory_bytes}),

@@ -9,8 +9,16 @@ import pytest
 from tests.flows.setting import Setting
 from tests.simulation.points import killed_at, moments_of
 from tests.world import FakeNode, lost_at, peaceful
-from wlctl.errors import SilenceTimeout
-from wlctl.flows import attesting, draining, leasing, moving, node_changes, starting
+from wlctl.errors import NameTaken, SilenceTimeout
+from wlctl.flows import (
+    attesting,
+    draining,
+    leasing,
+    listing,
+    moving,
+    node_changes,
+    starting,
+)
 from wlctl.flows import nodes as fleet
 from wlctl.flows.moving import Way
 from wlctl.flows.reconcile import Pass, reconcile
@@ -21,7 +29,7 @@ from wlctl.model.alert import AlertKind
 from wlctl.model.boottime import BootTime
 from wlctl.model.ids import NodeName
 from wlctl.model.instance import Instance, State
-from wlctl.model.node import Liveness
+from wlctl.model.node import Address, Liveness, Tier, TransportKind
 
 ELM = NodeName("elm")
 TICK_MS = 50
@@ -357,6 +365,34 @@ def test_what_a_cut_off_move_has_stopped_runs_again_once_its_new_copy_is_vouched
     go_over(left, 2)
 
     assert [name for name, _ in left.alive()] == ["elm"]
+
+
+def test_a_machine_that_was_given_up_comes_back_by_its_name_and_runs_nothing_old(
+    running: Setting,
+) -> None:
+    old = running.instance("web").id
+    elm = running.world.nodes["elm"]
+    elm.up = False
+    with running.runtime() as rt:
+        attesting.attest_dead(rt, "elm", replaced=False, accept=lambda _held: None)
+    go_over(running)
+    with running.runtime() as rt:
+        node_changes.remove(rt, "elm", clean=False)
+        assert [one.may_run_on for one in listing.ps(rt)] == [()]
+    elm.up = True
+    address = Address(TransportKind.LOCAL, host="elm")
+
+    def add(name: str) -> None:
+        with running.runtime() as rt:
+            fleet.add(rt, name, address, Tier.PAIRED, accept_key=lambda _fingerprint: None)
+
+    with pytest.raises(NameTaken, match="from when it was elm"):
+        add("ash")
+    add("elm")
+    assert ("elm", old) in running.alive()
+    go_over(running)
+
+    assert [iid for _, iid in running.alive()] == [one.id for one in current(running)]
 
 
 def test_a_drain_is_not_done_while_something_there_is_not_proven_gone(running: Setting) -> None:

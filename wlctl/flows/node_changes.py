@@ -267,7 +267,9 @@ def _refuse_while_used(tx: ReadTx, node: Node) -> None:
 
 
 def _left_on(tx: ReadTx, name: NodeName) -> list[Instance]:
-    return [one for one in instances.current(tx) if one.node == name]
+    """List what is not proven gone there, that which was placed elsewhere meanwhile too."""
+    there = [*instances.rescheduled(tx), *instances.current(tx)]
+    return [one for one in there if one.node == name]
 
 
 def listed(names: Collection[str]) -> str:

@@ -21,11 +21,12 @@ from wlctl.errors import (
 )
 from wlctl.flows import fanout, gate
 from wlctl.flows.runtime import Runtime
-from wlctl.ledger import nodes, sayings
+from wlctl.ledger import instances, nodes, sayings
+from wlctl.ledger.store import ReadTx
 from wlctl.lifecycle.identity import Stranger, judge_identity
 from wlctl.model.actions import Refused
 from wlctl.model.facts import Capability, Facts
-from wlctl.model.ids import NodeName, is_checked_id
+from wlctl.model.ids import InstanceId, NodeName, is_checked_id
 from wlctl.model.node import Address, Enforced, Liveness, Node, Tier, TransportKind
 from wlctl.model.policy import Action
 
@@ -125,12 +126,29 @@ def record(rt: Runtime, node: Node, claims: tuple[Capability, ...] = ()) -> None
     """Write down a node that was met, and what is claimed of it.
 
     Raises:
-        NameTaken: The fleet has a node of this name, or this machine under another.
+        NameTaken: The fleet has a node of this name, or this machine under another; or had it
+            under another, and it still has copies from then.
     """
     with gate.permitted(rt, Action.NODE_ADD, node.name) as tx:
+        _refuse_other_name(tx, node)
         nodes.add(tx, node)
         if claims:
             sayings.say(tx, node.name, claims=claims)
+
+
+def _refuse_other_name(tx: ReadTx, node: Node) -> None:
+    """Take a machine that still has copies of ours by the name that they know it by.
+
+    Under another name nobody would end them.
+    """
+    there = [InstanceId(id_) for id_ in node.facts.instances] if node.facts is not None else []
+    before = {one.node for one in instances.of_ids(tx, there)} - {node.name}
+    if before:
+        was = min(before)
+        raise NameTaken(
+            f"this machine has copies from when it was {was}",
+            hint=f"add it as {was}, and the next `wlctl reconcile` ends what should not be there",
+        )
 
 
 def check_tools(name: str, facts: Facts) -> None:
