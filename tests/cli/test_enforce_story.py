@@ -145,9 +145,10 @@ def test_the_lists_are_as_old_as_the_last_run(site: Site, tmp_path: Path) -> Non
 
     again = site.says("node", "enforce", "ash", "--as", "root")
     shown = site.says("node", "show", "ash")
-    site.says("signer", "rm", "other")
+    removed = site.program.run("signer", "rm", "other")
 
     assert (again["signers"], shown["enforcement"]["current"]) == (["me", "other"], True)
+    assert "still accept the signer until their lists are renewed: ash: `wlctl" in removed.stderr
 
 
 def test_work_of_another_project_is_refused_by_the_node(site: Site) -> None:
