@@ -1,8 +1,10 @@
 """Every command is explained, takes the global options, and is loaded only when it runs."""
 
+import re
 import subprocess
 import sys
 from collections import defaultdict
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -15,6 +17,7 @@ from wlctl.cli.options import GLOBAL_OPTIONS
 from wlctl.cli.tree import Place
 
 PLACES = tree.places()
+ROOT = Path(__file__).parents[2]
 HEAVY = {
     *("sqlalchemy", "alembic", "paramiko", "cryptography", "rich", "pydantic", "rfc8785"),
     *("sqlite3", "email", "http", "asyncio", "ssl", "platformdirs", "tomllib"),
@@ -56,6 +59,19 @@ def test_no_option_hides_a_global_one(place: Place) -> None:
     own = {name for param in command_at(place).params for name in param.opts if "-" in name}
 
     assert not own & taken
+
+
+def test_every_option_is_in_the_guide() -> None:
+    texts = [path.read_text("utf-8") for path in (ROOT / "docs").rglob("*.md")]
+    told = {word for text in texts for word in re.findall(r"(?<![\w-])--?[a-z][a-z-]*", text)}
+    untold = {
+        f"{named(place)} {'/'.join(option.names)}"
+        for place in PLACES
+        for option in place.options
+        if not told & set(option.names)
+    }
+
+    assert untold == set()
 
 
 TWO_WAYS = {"-f"}
