@@ -1,5 +1,6 @@
 """What a probe sees of real nodes, and nodes that are not what they should be."""
 
+import fcntl
 import shutil
 import socket
 import subprocess
@@ -50,6 +51,38 @@ def test_a_node_tells_what_it_is(bench: Bench) -> None:
     version = str(have["runtime.python"].attrs["version"])
     told = subprocess.check_output(["python3", "--version"], env={"PATH": "/usr/bin"}, text=True)
     assert told.split()[1] == version
+
+
+@pytest.mark.kinds([("dash", "root"), ("bash", "sudo"), ("busybox", "plain")])
+def test_what_was_missing_is_looked_for_again_and_what_was_there_is_not(bench: Bench) -> None:
+    remembered = bench.node.state / "tools"
+    found = remembered.read_text("ascii")
+    assert found.endswith(" | - .\n")
+
+    remembered.write_text(found.replace(" | - .", " | setpriv flock ."), encoding="ascii")
+    facts = bench.session.facts(INSTALLATION)
+
+    assert isinstance(facts, NodeFacts)
+    assert facts.missing == ()
+    assert remembered.read_text("ascii") == found
+    key = found.partition(" | ")[0]
+    remembered.write_text(f"{key} | leader-only sleep /bin/sh | - .\n", encoding="ascii")
+    said = bench.session.facts(INSTALLATION)
+    assert isinstance(said, NodeFacts)
+    assert said.containment is Containment.LEADER_ONLY, "it is not asked for at each call"
+    remembered.write_text(found, encoding="ascii")
+
+
+@pytest.mark.kinds(ONE)
+def test_a_node_that_is_at_work_lacks_nothing(bench: Bench) -> None:
+    """Whether there is a lock is not tried on the one that others hold."""
+    (bench.node.state / "tools").unlink()
+    with (bench.node.state / "lock").open("ab") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        facts = bench.session.facts(INSTALLATION)
+
+    assert isinstance(facts, NodeFacts)
+    assert facts.missing == ()
 
 
 @pytest.mark.kinds(ONE)

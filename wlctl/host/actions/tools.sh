@@ -44,23 +44,22 @@ refuse_network_state() { # locks and renames of a network file system are not to
 tools() { # -> containment, ish (words that start init's shell), tick (read or sleep), missing
 	cgroup_root
 	boot_id
-	if get "$S/tools" && [ "${g%% | *}" = "$boot $me ${cg:-none}" ]; then
+	if get "$S/tools" && [ "${g%% | *}${g##* | }" = "$boot $me ${cg:-none}-" ]; then
 		t_l=${g#* | }
 		containment=${t_l%% *}
 		t_l=${t_l#* }
 		tick=${t_l%% *}
 		t_l=${t_l#* }
-		ish=${t_l%% | *}
-		missing=${t_l#* | }
-		[ "$missing" = - ] && missing=
+		ish=${t_l%% | *} missing=
 		return 0
 	fi
 	try_tools
-	put "$S/tools" "$boot $me ${cg:-none} | $containment $tick $ish | ${missing:--}"
+	# what is missing may be there the next time
+	[ -n "$missing" ] || put "$S/tools" "$boot $me ${cg:-none} | $containment $tick $ish | -"
 }
 try_tools() {
 	missing=
-	flock -n "$S/lock" true 2>/dev/null || missing="$missing flock"
+	flock -n "$S/format" true 2>/dev/null || missing="$missing flock"
 	setsid -f true 2>/dev/null || missing="$missing setsid"
 	mv -T /nonexistent /nonexistent 2>&1 | grep -q "[Nn]o such" || missing="$missing mv"
 	[ "$(echo a | sha256sum 2>/dev/null)" != '' ] || missing="$missing sha256sum"
