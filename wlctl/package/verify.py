@@ -205,7 +205,8 @@ def _nobody(
     if unknown:
         return UntrustedSigner(
             f"{what} is signed by no accepted key, only by {', '.join(sorted(unknown))}",
-            hint="`wlctl signer ls` lists the accepted ones",
+            hint="`wlctl signer ls` lists the accepted ones; "
+            "`wlctl signer add NAME KEYFILE` adds one",
         )
     return MissingSignature(
         f"{what} is not signed", hint="sign it: wlctl package sign DIR --key FILE"
