@@ -21,7 +21,7 @@ from wlctl.errors import (
 from wlctl.flows.looking import Look
 from wlctl.flows.runtime import Runtime
 from wlctl.ledger import nodes, passes
-from wlctl.ledger.store import WriteTx
+from wlctl.ledger.store import ReadTx, WriteTx
 from wlctl.lifecycle import liveness as judging
 from wlctl.lifecycle import pace
 from wlctl.lifecycle.liveness import Judged, Standing
@@ -101,9 +101,15 @@ def record(
         whole: Every node was asked: only then is one declared dead.
     """
     with rt.ledger.write(rt.now_ms(), rt.author) as tx:
-        known = nodes.identities(tx)
-        asked = [node for node in asked if known.get(node.name) == node.node_id]
-        judged = _judge(rt, tx, asked, contacts, began_at, whole=whole)
+        before = {node.name: node.seen_at_ms for node in asked}
+        asked = nodes.by_now(tx, asked)
+        answered = _answered(asked, contacts, before)
+        judged = judging.judge(
+            {one.name: _standing(one, tx.now_ms) for one in asked if one.name in answered},
+            answered,
+            since_last_pass_ms=_watched_ms(rt, tx, began_at) if whole else None,
+            dead_after_ms=round(1000 * rt.settings.dead_after_s),
+        )
         for node in asked:
             why = contacts.failures.get(node.name)
             if why is not None:
@@ -115,32 +121,27 @@ def record(
     return Standings(dead, judged.isolated, tuple(_alerts(asked, contacts, dead, judged.isolated)))
 
 
-def _judge(
-    rt: Runtime,
-    tx: WriteTx,
-    asked: Sequence[Node],
-    contacts: Contacts,
-    began_at: BootTime,
-    *,
-    whole: bool,
-) -> Judged:
-    """Judge by their silence those that did not answer, beside those that did."""
-    before, answered = {}, {}
+def _answered(
+    asked: Sequence[Node], contacts: Contacts, before: Mapping[NodeName, int | None]
+) -> dict[NodeName, bool]:
+    """Say who answered, and who was silent; one that refuses us is neither.
+
+    Args:
+        before: When each was heard of last as the pass began: who was heard of since has answered,
+            somebody else.
+    """
+    found = {}
     for node in asked:
         if node.name in contacts.looks:
-            before[node.name], answered[node.name] = _standing(node, tx.now_ms), True
+            found[node.name] = True
         elif isinstance(contacts.failures[node.name], SILENT):
-            now = nodes.get(tx, node.name)
-            before[node.name] = _standing(now, tx.now_ms)
-            answered[node.name] = now.seen_at_ms != node.seen_at_ms
+            found[node.name] = node.seen_at_ms != before[node.name]
+    return found
+
+
+def _watched_ms(rt: Runtime, tx: ReadTx, began_at: BootTime) -> int:
     setting_ms = round(1000 * rt.settings.reconcile_interval_s)
-    watched_ms = pace.watched_ms(passes.newest(tx), began_at, setting_ms)
-    return judging.judge(
-        before,
-        answered,
-        since_last_pass_ms=watched_ms if whole else None,
-        dead_after_ms=round(1000 * rt.settings.dead_after_s),
-    )
+    return pace.watched_ms(passes.newest(tx), began_at, setting_ms)
 
 
 def _record_failure(tx: WriteTx, node: Node, why: WlctlError, judged: Judged) -> None:

@@ -371,10 +371,28 @@ def names(tx: ReadTx, liveness: Liveness | None = None) -> frozenset[NodeName]:
     return frozenset(NodeName(name) for name in tx.conn.execute(query).scalars())
 
 
-def identities(tx: ReadTx) -> dict[NodeName, str]:
-    """Return the identity that each node of the fleet is known by; no facts are read."""
-    query = select(nodes_table.c.name, nodes_table.c.node_id).where(~nodes_table.c.removed)
-    return {NodeName(row.name): row.node_id for row in tx.conn.execute(query)}
+def by_now(tx: ReadTx, known: Sequence[Node]) -> list[Node]:
+    """Return how nodes that were read before stand by now; no facts are read again.
+
+    Those that were taken out, or are other machines since, are left out.
+    """
+    names = ("liveness", "failed_contacts", "silent_ms", "seen_at_ms", "cordoned")
+    columns = [nodes_table.c[name] for name in (*names, "cordoned_until_ms")]
+    query = select(nodes_table.c.name, nodes_table.c.node_id, *columns)
+    rows = {row.name: row for row in tx.conn.execute(query.where(~nodes_table.c.removed))}
+    return [
+        replace(
+            node,
+            liveness=Liveness(row.liveness),
+            failed_contacts=row.failed_contacts,
+            silent_ms=row.silent_ms,
+            seen_at_ms=row.seen_at_ms,
+            cordoned=row.cordoned,
+            cordoned_until_ms=row.cordoned_until_ms,
+        )
+        for node in known
+        if (row := rows.get(node.name)) is not None and row.node_id == node.node_id
+    ]
 
 
 _QUERY = (
