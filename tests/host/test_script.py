@@ -158,3 +158,23 @@ def test_the_runs_of_an_instance_are_listed_ascending_and_nothing_else_is(
     got = _asks(shell, f"nl='\n'\n{process}\ngenerations '{directory}'; echo \"$gens\"", b"")
 
     assert got.decode("ascii").split() == [str(number) for number in sorted(numbers)]
+
+
+@pytest.mark.root
+@pytest.mark.parametrize("shell", SHELLS, ids=lambda argv: argv[0])
+@pytest.mark.parametrize("most", [10_000_000, 20], ids=["at once", "in parts"])
+def test_the_processes_of_a_uid_are_counted_however_many_others_there_are(
+    shell: tuple[str, ...], most: int
+) -> None:
+    """A program takes words for 70 000 processes; `grep` is made to take fewer."""
+    parts = "".join((PARTS / f"{part}.sh").read_text("ascii") for part in ("process", "end"))
+    few = f'grep() {{ [ "$#" -le {most} ] && command grep "$@"; }}'
+    program = f"nl='\n'\ninstallation=i iid=i gen=1\n{parts}\n{few}\nuid_left 54321; echo $left"
+    with subprocess.Popen(["setpriv", "--reuid=54321", "--clear-groups", "sleep", "100"]) as other:
+        try:
+            status = Path(f"/proc/{other.pid}/status")
+            while "\nUid:\t54321\t" not in status.read_text("ascii"):
+                assert other.poll() is None
+            assert _asks(shell, program, b"") == b"1\n"
+        finally:
+            other.kill()

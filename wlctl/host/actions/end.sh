@@ -4,18 +4,22 @@
 spares=no # yes: the supervisor ends a run of its own instance, to begin the next with the same secrets
 uid_left() { # UID -> left: processes of it outside the instance's other generations; - when not seen
 	left=-
-	set +f
 	# the scan also looks for this very shell: one that does not find it has not looked
-	u_all=$(grep -l -E "^(Uid:.*[[:space:]]$1([[:space:]]|\$)|Pid:[[:space:]]*$$\$)" \
-		/proc/[0-9]*/status 2>/dev/null 7>&-)
+	u_line="^(Uid:.*[[:space:]]$1([[:space:]]|\$)|Pid:[[:space:]]*$$\$)"
+	set +f
+	u_all=$(grep -l -E "$u_line" /proc/[0-9]*/status 2>/dev/null 7>&-)
+	# there may be more of them than a program takes words
+	has_looked || u_all=$(printf '%s\n' /proc/[0-9]*/status | xargs grep -l -E "$u_line" 2>/dev/null 7>&-)
 	set -f
-	case $nl$u_all$nl in *"$nl/proc/$$/status$nl"*) left=0 ;; *) return 0 ;; esac
+	has_looked || return 0
+	left=0
 	for u_p in $u_all; do
 		u_p=${u_p#/proc/}
 		u_p=${u_p%/status}
 		if [ "$u_p" != "$$" ] && still_left "$u_p"; then left=$((left + 1)); fi
 	done
 }
+has_looked() { case $nl$u_all$nl in *"$nl/proc/$$/status$nl"*) ;; *) return 1 ;; esac }
 still_left() { # PID: it runs, and no other generation of the instance holds it
 	stat_of "$1"
 	t_pid=$1
