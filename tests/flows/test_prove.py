@@ -5,9 +5,10 @@ import pytest
 from tests.flows.setting import Setting
 from tests.world import FakeNode
 from wlctl.cli import proving as cli
-from wlctl.flows import proving
+from wlctl.flows import proving, starting
 from wlctl.flows.proving import Proved
 from wlctl.ledger.generations import DISPROVEN, PROVEN, UNPROVEN
+from wlctl.model.actions import RefusalCode, Refused
 
 
 @pytest.fixture
@@ -27,7 +28,9 @@ def words(found: Proved) -> list[tuple[int, str, bool]]:
 
 
 def said(found: Proved) -> tuple[int, str]:
-    return cli._exit_code(found), next(cli._lines(found, 0))
+    assert cli._json(found)["judgement"] == found.judgement
+    first, *_rest = cli._lines(found, 0)  # all of them, also where a run has nothing to tell
+    return cli._exit_code(found), first
 
 
 def test_what_runs_is_seen_to_run_and_left_to_run(setting: Setting, elm: FakeNode) -> None:
@@ -132,3 +135,31 @@ def test_the_lines_say_what_was_read(setting: Setting, elm: FakeNode) -> None:
         "     confined yes (isolated), closed yes, leader gone, init gone, cgroups removed and"
         " removed, uid 61200: 0 left, stopped, status 143 (signal 15)"
     )
+
+
+def test_what_its_node_refused_to_start_never_was_and_that_is_its_proof(
+    setting: Setting, elm: FakeNode
+) -> None:
+    setting.stop("web")
+    elm.refusal = Refused(RefusalCode.RUNTIME, "no curl")
+    with setting.runtime() as rt:
+        starting.start(rt, "web")
+
+    found = proved(setting, stored=True)
+
+    assert words(found) == [(1, PROVEN, True), (2, PROVEN, True)]
+    assert said(found) == (0, "web on elm is proven gone: no process of it is left")
+    assert list(cli._lines(found, 0))[-1].endswith(": never launched: runtime")
+
+
+def test_of_what_its_node_has_forgotten_that_is_said_and_no_more(
+    setting: Setting, elm: FakeNode
+) -> None:
+    iid = setting.instance("web").id
+    elm.begin_again(iid)
+    elm.prune(iid, 1)
+
+    found = proved(setting)
+
+    assert words(found)[0] == (1, PROVEN, False)
+    assert said(found) == (1, "web on elm runs")

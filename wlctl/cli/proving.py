@@ -1,7 +1,7 @@
 """`wlctl prove`: whether copies are proven gone, by readings of now or by stored ones."""
 
 from collections.abc import Iterator, Mapping
-from typing import Annotated, Any
+from typing import Annotated, Any, TypeGuard
 
 import typer
 
@@ -74,7 +74,7 @@ def _json(found: Proved) -> dict[str, Json]:
             "judgement": run.judgement,
             "stored": run.is_stored,
             "at": None if run.at_ms is None else rfc3339(run.at_ms),
-            "confined": None if run.evidence is None else _is_confined(run.evidence),
+            "confined": _is_confined(run.evidence) if _is_read(run.evidence) else None,
             "evidence": None if run.evidence is None else dict(run.evidence),
         }
         for run in found.runs
@@ -109,6 +109,11 @@ def _lines(found: Proved, now_ms: int) -> Iterator[str]:
         yield from _run_lines(run, now_ms)
 
 
+def _is_read(evidence: Mapping[str, Any] | None) -> TypeGuard[Mapping[str, Any]]:
+    """Answer whether anything was read of a run: not of one that never began, or is long gone."""
+    return evidence is not None and "closed" in evidence
+
+
 def _is_confined(read: Mapping[str, Any]) -> bool:
     return read.get("containment") == Containment.ISOLATED.value
 
@@ -118,7 +123,7 @@ def _run_lines(run: RunProof, now_ms: int) -> Iterator[str]:
     why = read.get("because", "nothing was read of it so far")
     age = f", {times.ago(run.at_ms, now_ms)} ago" if run.is_stored and run.at_ms else ""
     yield f"  g{run.number} {run.judgement}{age}: {why}"
-    if not read:
+    if not _is_read(read):
         return
     words = [
         f"confined {'yes' if _is_confined(read) else 'no'} ({read.get('containment') or '-'})",
