@@ -5,6 +5,7 @@ import os
 import selectors
 import subprocess
 import threading
+import time
 from collections.abc import Mapping, Sequence
 
 from wlctl.errors import ShellFailed
@@ -42,8 +43,10 @@ class LocalChannel:
     def send(self, data: bytes, timeout_s: float) -> None:
         """Write all of `data`; see `Channel`."""
         rest = memoryview(data)
+        ends_at_s = time.monotonic() + timeout_s
         while rest:
-            if not self._writable.select(timeout_s):
+            left_s = ends_at_s - time.monotonic()
+            if left_s <= 0 or not self._writable.select(left_s):
                 raise ChannelSilent
             try:
                 rest = rest[os.write(self._stdin.fileno(), rest) :]
@@ -52,9 +55,11 @@ class LocalChannel:
 
     def receive(self, timeout_s: float) -> bytes:
         """Return what came; see `Channel`."""
+        ends_at_s = time.monotonic() + timeout_s
         while True:
-            ready = {key.fileobj for key, _ in self._readable.select(timeout_s)}
-            if not ready:
+            left_s = ends_at_s - time.monotonic()
+            ready = {key.fileobj for key, _ in self._readable.select(left_s)}
+            if left_s <= 0 or not ready:
                 raise ChannelSilent
             if self._stderr in ready:
                 self._hear_complaint()
