@@ -76,7 +76,8 @@ CHANGE = Call("stop", script.text("stop"), mutates=True)
         pytest.param(READY + "head -c 10000000 /dev/zero", GarbledAnswer, id="10 MB of zeros"),
         pytest.param(READY + "head -c 100000 /dev/urandom", GarbledAnswer, id="random bytes"),
         pytest.param("exec yes", GarbledAnswer, id="one that never stops talking"),
-        pytest.param("exec yes >&2", SilenceTimeout, id="one that never stops complaining"),
+        pytest.param("yes >&2; :", SilenceTimeout, id="one that never stops complaining"),
+        pytest.param("exec yes >&2", ShellFailed, id="one that does nothing else"),
     ],
 )
 def test_a_node_in_trouble_is_a_clear_error_in_time(

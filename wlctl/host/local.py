@@ -71,7 +71,7 @@ class LocalChannel:
 
     def complaint(self) -> str:
         """Return the beginning of the error stream."""
-        while self._stderr in self._readable.get_map() and any(
+        while len(self._complaint) < COMPLAINT_MAX_BYTES and any(
             key.fileobj is self._stderr for key, _ in self._readable.select(0)
         ):
             self._hear_complaint()
