@@ -105,8 +105,9 @@ def test_who_was_overtaken_writes_nothing_and_begins_nothing(
             continue
         left.world.heal()
 
-        # That a node keeps a checkpoint is noted all the same: it tells of the node alone.
+        # That a node keeps a checkpoint is noted all the same: it tells of the node alone. One that
+        # comes after the other command's is refused.
         noted = [COMMIT] if moments[number - 1][0] == "checkpoint" else []
-        assert overtaking.late == noted, where
+        assert overtaking.late in ([], noted), where
         assert seen(left) == overtaking.then, where
         assert_agreement(left)
