@@ -1,11 +1,12 @@
 """Leases: armed by every start, renewed by every pass, and never too short to be renewed."""
 
 import itertools
+from contextlib import suppress
 from dataclasses import dataclass, field
 
 import pytest
 
-from tests.flows.setting import Setting
+from tests.flows.setting import Killed, Setting
 from tests.world import lost_at
 from wlctl.errors import Indeterminate, NameTaken, UsageError
 from wlctl.flows.reconcile import Pass, reconcile
@@ -205,6 +206,37 @@ def test_a_renewal_whose_answer_was_lost_keeps_no_other_from_being_sent(leased: 
 
     assert list(node.leases.values()) == [1_060_000 + 5 * MINUTE_MS] * 2
     assert leased.node("elm").liveness is Liveness.ALIVE
+
+
+def test_a_leased_copy_whose_restart_was_cut_off_with_its_node_is_placed_anew_after_its_lease(
+    apart: Apart,
+) -> None:
+    """Nobody knows whether it was started; that its lease is over settles it."""
+    setting, elm = apart.setting, apart.setting.world.nodes["elm"]
+    watch = setting.world.hook
+
+    def cut(step: str, moment: str) -> None:
+        if (step, moment) == ("start", "after"):
+            elm.up = False
+            raise Killed
+
+    setting.world.hook = cut
+    with suppress(Killed), setting.runtime() as rt:
+        restart_one(rt, setting.instance("web"))
+    setting.world.hook = watch
+
+    for _ in range(14):
+        apart.go_over()
+
+    old, new = apart.copies()
+    assert (old.state, new.state) == (State.RESCHEDULED, State.RUNNING)
+    assert apart.placed_at_ms[0] > gone_at_ms(apart)
+    assert setting.open_operations() == []
+    elm.up = True
+    apart.go_over()
+    apart.go_over(after_s=400)
+    assert [iid for _, iid in setting.alive()] == [new.id]
+    assert len(setting.holds()) == 1
 
 
 def test_when_this_machine_was_started_anew_the_lease_is_counted_anew(apart: Apart) -> None:

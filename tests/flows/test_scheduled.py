@@ -376,3 +376,16 @@ def test_of_what_a_reboot_ended_nobody_is_told_when_the_next_run_is_due(hourly: 
     assert (found.raised, found.open) == ((), 0)
     with hourly.runtime() as rt:
         assert reconcile(rt).is_quiet
+
+
+def test_a_job_whose_run_a_reboot_has_cut_is_said_to_run_when_it_is_due(hourly: Setting) -> None:
+    pass_ms(hourly, 60_000)
+    hourly.world.nodes["elm"].reboot()
+
+    with hourly.runtime() as rt:
+        first = reconcile(rt)
+        second = reconcile(rt)
+
+    assert [kept.alert.kind for kept in first.raised] == [AlertKind.HELD]
+    assert "runs again when it is due" in first.raised[0].alert.reason
+    assert second.is_quiet

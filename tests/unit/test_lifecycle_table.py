@@ -17,9 +17,6 @@ AT_REST = [
     "rescheduled",
     "failed",
     "finished",
-    "stopped",
-    "loaded",
-    "stopping",
     "revoked",
     "unloaded",
 ]

@@ -18,6 +18,7 @@ from wlctl.lifecycle.table import Act
 from wlctl.model.alert import AlertKind
 from wlctl.model.instance import Desired, Instance, State
 from wlctl.model.node import Node
+from wlctl.model.workload import Kind
 
 
 def carry_out(rt: Runtime, node: Node, instance: Instance, act: Act, look: Look) -> Done:
@@ -157,7 +158,9 @@ def is_as_read(tx: ReadTx, instance: Instance) -> bool:
 
 
 def waits(instance: Instance, reason: str) -> str:
-    """Say that it stays as it is until somebody starts it, and why."""
+    """Say that it stays as it is until somebody starts it, or it is due, and why."""
+    if instance.kind is Kind.INTERVAL:
+        return f"{reason}: it runs again when it is due"
     return f"{reason}: it waits for `wlctl start {instance.name}`"
 
 

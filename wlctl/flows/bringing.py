@@ -160,8 +160,6 @@ def _held(rt: Runtime, instance: Instance) -> Trouble | None:
         return None
     with rt.ledger.read() as tx:
         last = instances.last_step(tx, instance.id)
-    if instance.kind is Kind.INTERVAL:
-        return Trouble(AlertKind.HELD, f"{last.reason}: it runs again when it is due")
     return Trouble(AlertKind.HELD, acting.waits(instance, last.reason))
 
 

@@ -5,12 +5,13 @@ from contextlib import ExitStack, suppress
 from functools import partial
 
 from wlctl.errors import Busy, Overtaken
-from wlctl.flows import fanout, leasing, operating, recover, replacing, staged, succession
+from wlctl.flows import fanout, leasing, operating, replacing, staged, succession
 from wlctl.flows.done import Done
 from wlctl.flows.intents import walk_to
 from wlctl.flows.replacing import Begun, Came, Replaced
 from wlctl.flows.runtime import Runtime
 from wlctl.ledger import instances, operations, troubles
+from wlctl.ledger.store import ReadTx
 from wlctl.lifecycle.machine import UNDERWAY
 from wlctl.lifecycle.table import Act, Case, decide
 from wlctl.model.alert import AlertKind
@@ -33,16 +34,15 @@ def lose(rt: Runtime, dead: Collection[NodeName], *, dry_run: bool) -> list[Done
         _take_over_left(rt, dead)
         _settle_by_leases(rt, dead)
     with rt.ledger.read() as tx:
-        copies = [one for one in instances.current(tx) if one.node in dead]
-        lost = [one.id for one in copies if _on_dead(one) is Act.LOSE and not one.unsettled]
-        lost = [id_ for id_ in lost if not recover.is_open(tx, instances.get(tx, id_))]
+        copies = instances.current_on(tx, dead)
+        lost = [one.id for one in copies if _is_lost(tx, one)]
     if dry_run or not lost:
         return [Done(one.name, one.node, Act.LOSE, "dry_run") for one in copies if one.id in lost]
     done = []
     with rt.ledger.write(rt.now_ms(), rt.author) as tx:
         for id_ in lost:
             now = instances.get(tx, id_)
-            if _on_dead(now) is Act.LOSE and not recover.is_open(tx, now):
+            if _is_lost(tx, now):
                 walk_to(tx, now, State.LOST, REASON)
                 done.append(Done(now.name, now.node, Act.LOSE, State.LOST.value))
     return done
@@ -52,7 +52,7 @@ def _take_over_left(rt: Runtime, dead: Collection[NodeName]) -> None:
     """Close what dead processes left open there: it cannot be finished before its node is back."""
     with rt.ledger.read() as tx:
         scopes = {holder.operation.scope for holder in operations.holders(tx)}
-        left = [one.id for one in instances.current(tx) if one.node in dead and one.id in scopes]
+        left = [one.id for one in instances.current_on(tx, dead) if one.id in scopes]
     for id_ in left:
         with (
             suppress(Busy),
@@ -66,19 +66,27 @@ def _settle_by_leases(rt: Runtime, dead: Collection[NodeName]) -> None:
     """Settle what a lease has ended, whatever became of the start whose answer was lost."""
     now = rt.boot_time()
     with rt.ledger.read() as tx:
-        copies = [one for one in instances.current(tx) if one.node in dead and one.unsettled]
-        started = [one for one in copies if one.state not in UNDERWAY and one.generation]
-        leased = [one for one in started if staged.lease_of(tx, one) is not None]
-        left_ms = {one.id: leasing.left_ms(tx, one, now) for one in leased}
-    for one in leased:
-        if left_ms[one.id] is None:
+        open_ = [one for one in instances.current_on(tx, dead) if one.unsettled]
+        started = [one for one in open_ if one.state not in UNDERWAY]
+        left = [
+            (one, leasing.left_ms(tx, one, now))
+            for one in started
+            if staged.lease_of(tx, one) is not None
+        ]
+    for one, left_ms in left:
+        if left_ms is None:
             leasing.count_anew(rt, one, now)
-        if left_ms[one.id] != 0:
+        if left_ms != 0:
             continue
         with rt.ledger.write(rt.now_ms(), rt.author) as tx:
-            is_same = instances.get(tx, one.id) == one and not operations.holder_of(tx, one.id)
+            is_same = instances.get(tx, one.id) == one and operations.holder_of(tx, one.id) is None
             if is_same and leasing.left_ms(tx, one, now) == 0:
                 instances.change(tx, one.id, unsettled=False)
+
+
+def _is_lost(tx: ReadTx, instance: Instance) -> bool:
+    is_free = not instance.unsettled and operations.holder_of(tx, instance.id) is None
+    return is_free and _on_dead(instance) is Act.LOSE
 
 
 def _on_dead(instance: Instance) -> Act:
@@ -93,7 +101,7 @@ def lost_on(rt: Runtime, dead: Collection[NodeName]) -> list[InstanceId]:
     if not dead:
         return []
     with rt.ledger.read() as tx:
-        copies = [one for one in instances.current(tx) if one.node in dead]
+        copies = instances.current_on(tx, dead)
     return [one.id for one in copies if _on_dead(one) is Act.REPLACE and not one.unsettled]
 
 

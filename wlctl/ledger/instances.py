@@ -190,6 +190,12 @@ def current(tx: ReadTx) -> list[Instance]:
     return [_instance(row) for row in rows]
 
 
+def current_on(tx: ReadTx, nodes: Iterable[NodeName]) -> list[Instance]:
+    """Return the current instances on some nodes, ascending by name."""
+    query = _QUERY.where(_CURRENT, instances.c.node.in_(sorted(nodes))).order_by(instances.c.name)
+    return [_instance(row) for row in tx.conn.execute(query)]
+
+
 def standing_in(tx: ReadTx) -> list[Instance]:
     """Return the current ones without a name: they stand in for another, or gave it away."""
     query = _QUERY.where(_CURRENT, instances.c.replaces.is_not(None)).order_by(instances.c.id)

@@ -1,10 +1,10 @@
 """Says what becomes of a copy whose machine an operator has vouched to run nothing any more."""
 
-from wlctl.lifecycle.machine import IllegalTransition, walk
+from wlctl.lifecycle.machine import UNDERWAY, IllegalTransition, walk
 from wlctl.model.instance import CLOSED, Desired, State
 
-_NEVER_BEGAN = frozenset({State.REQUESTED, State.PLACED, State.FETCHING, State.VERIFIED})
-_AT_REST = frozenset({State.LOADED, State.STOPPED, State.FINISHED, State.FAILED, State.LOST})
+_OVER = frozenset({State.FINISHED, State.FAILED, State.LOST})
+"""What is in one of these is not missed, whatever was wanted of it; or is lost already."""
 
 
 def after_attested(state: State, desired: Desired) -> tuple[State, ...]:
@@ -19,11 +19,9 @@ def after_attested(state: State, desired: Desired) -> tuple[State, ...]:
         return ()
     if desired is Desired.UNLOADED or state is State.REVOKED:
         return _steps(state, State.UNLOADED)
-    if state in _AT_REST:
-        return ()
     if desired is Desired.STOPPED:
-        return (State.FAILED,) if state in _NEVER_BEGAN else ()
-    return _steps(state, State.LOST)
+        return (State.FAILED,) if state in UNDERWAY else ()
+    return () if state in _OVER else _steps(state, State.LOST)
 
 
 def _steps(state: State, goal: State) -> tuple[State, ...]:

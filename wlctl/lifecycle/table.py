@@ -85,14 +85,11 @@ _AT_REST = frozenset(
         State.RESCHEDULED,
         State.FAILED,
         State.FINISHED,
-        State.STOPPED,
-        State.LOADED,
-        State.STOPPING,
         State.REVOKED,
         State.UNLOADED,
     }
 )
-"""On a dead node these stay as they are: nothing of them is missed, or nothing can be known."""
+"""On a dead node these stay as they are: nothing of them is missed, whatever was wanted."""
 
 _TO_START = frozenset({State.LOADED, State.STOPPED, State.STOPPING})
 """What is not proven stopped and shall run is started: that ends what is left of it before."""
