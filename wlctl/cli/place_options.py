@@ -58,11 +58,18 @@ class Asked:
     ] = ""
     env: Annotated[
         list[str] | None,
-        typer.Option(metavar="K=V", help="Set a variable that the package allows; repeat."),
+        typer.Option(
+            metavar="K=V",
+            help="Set a variable that the package allows; no secret: it is kept. Repeat.",
+        ),
     ] = None
     env_file: Annotated[
         Path | None,
-        typer.Option(metavar="FILE", help="Lines K=V, as if each was given with --env."),
+        typer.Option(
+            metavar="FILE",
+            help="Lines K=V, as if each was given with --env, and kept as those: for secrets "
+            "there is --secret.",
+        ),
     ] = None
     secret: Annotated[
         list[str] | None,
