@@ -65,7 +65,7 @@ def test_a_signature_by_somebody_else_is_passed_over(key: Path, other_key: Path)
 @pytest.mark.parametrize(
     ("spoil", "error"),
     [
-        pytest.param(lambda note: note.replace("7", "8"), BadSignature, id="another text"),
+        pytest.param(lambda note: note.replace("\n7\n", "\n8\n"), BadSignature, id="another text"),
         pytest.param(lambda note: note.replace("abc\n", "abc"), InvalidFile, id="a line joined"),
         pytest.param(lambda note: "", InvalidFile, id="nothing"),
         pytest.param(lambda note: TEXT, InvalidFile, id="no signature"),
