@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 
 from wlctl.model.facts import Capability, CapabilityState, Provenance
 from wlctl.model.fleet import ClusterState, Hold, NodeView, Ruling
@@ -56,27 +57,17 @@ def _short_of(request: PlaceRequest, node: NodeView, others: Sequence[Hold]) -> 
     if node.memory is not None:
         used = node.memory.total_bytes - node.memory.available_bytes
         foreign = max(0, used - node.memory.ours_bytes)
-    totals = {
-        word: sum(
-            int(str(one.attrs["total_bytes"]))
-            for one in node.capabilities
-            if one.id == f"mem.{word}"
-        )
-        for word in ("unified", "system", "vram")
-    }
     held = sum(hold.memory_bytes for hold in others)
     held_accel = sum(hold.accel_memory_bytes for hold in others)
-    if node.memory is not None and not any(one.id == "mem.system" for one in node.capabilities):
-        totals["system"] = node.memory.total_bytes
     host, accel = wanted.memory_bytes, wanted.accel_memory_bytes
-    if totals["unified"]:
-        left = totals["unified"] - held - held_accel - foreign
+    if pool(node, "mem.unified"):
+        left = memory_bytes(node) - held - held_accel - foreign
         if host + accel > 0 and host + accel > left:
             failed.add("memory")
     else:
-        if host > 0 and host > totals["system"] - held - foreign:
+        if host > 0 and host > memory_bytes(node) - held - foreign:
             failed.add("memory")
-        if accel > 0 and accel > totals["vram"] - held_accel:
+        if accel > 0 and accel > sum(pool(node, "mem.vram")) - held_accel:
             failed.add("memory")
     promised = sum(round(hold.cpu_cores * 1000) for hold in others)
     cores = round(wanted.cpu_cores * 1000)
@@ -89,6 +80,28 @@ def _short_of(request: PlaceRequest, node: NodeView, others: Sequence[Hold]) -> 
     if wanted.disk_bytes > 0 and wanted.disk_bytes > disk - sum(h.disk_bytes for h in others):
         failed.add("disk")
     return failed
+
+
+def pool(node: NodeView, capability_id: str) -> list[int]:
+    """List the sizes, in bytes, of what of this id can be had by several."""
+    return [
+        int(str(one.attrs["total_bytes"]))
+        for one in node.capabilities
+        if one.id == capability_id and _free(Requirement(capability_id), one, ())
+    ]
+
+
+def memory_bytes(node: NodeView) -> int:
+    """Give the node's own memory: unified before system, and of two of a kind the best known.
+
+    The smaller where both are equally well known.
+    """
+    for kind in ("mem.unified", "mem.system"):
+        for known in sorted(Provenance, reverse=True):
+            same = [one for one in node.capabilities if one.provenance == known]
+            if found := pool(replace(node, capabilities=tuple(same)), kind):
+                return min(found)
+    return 0 if node.memory is None else node.memory.total_bytes
 
 
 def _routes(request: PlaceRequest, node: NodeView, others: Sequence[Hold]) -> set[str]:

@@ -51,6 +51,16 @@ _EXTRAS = [
 ]
 _SYSTEM = Capability("mem.system", {"total_bytes": 8})
 _VRAM = Capability("mem.vram", {"total_bytes": 2})
+_OTHER_POOLS = [
+    Capability(id_, {"total_bytes": size}, provenance, state, exclusive)
+    for id_, size, provenance, state, exclusive in product(
+        ("mem.system", "mem.vram", "mem.unified"),
+        (0, 4, 12),
+        Provenance,
+        CapabilityState,
+        (False, True),
+    )
+]
 _MEMORY = [
     (),
     (_SYSTEM,),
@@ -58,6 +68,10 @@ _MEMORY = [
     (_SYSTEM, _VRAM, _VRAM),
     (Capability("mem.unified", {"total_bytes": 8}),),
 ]
+_ODD_MEMORY = [
+    pools for other in _OTHER_POOLS for pools in ((_SYSTEM, _VRAM, other), (other, _SYSTEM))
+]
+_pools = st.sampled_from(_MEMORY) | st.sampled_from(_ODD_MEMORY)
 _READINGS = [None, *(Reading(8, free, ours) for free in range(9) for ours in (0, 2) if free < 7)]
 
 _FINE = NodeView(
@@ -163,7 +177,7 @@ def views(draw: Any, name: NodeName) -> NodeView:
     return replace(
         frame,
         name=name,
-        capabilities=(*numbered, *draw(st.sampled_from(_MEMORY)), *extra),
+        capabilities=(*numbered, *draw(_pools), *extra),
         memory=draw(st.sampled_from(_READINGS)),
         disk=draw(st.sampled_from(_READINGS)),
         cpu_cores=draw(st.integers(0, 4)),

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.unit.fleets import NOW
-from tests.unit.naive import failing
+from tests.unit.naive import failing, memory_bytes
 from tests.unit.placement_strategies import requests, roomy, situations
 from wlctl.model.fleet import ClusterState, NodeView
 from wlctl.model.ids import InstanceId, NodeName
@@ -157,7 +157,9 @@ def test_memory_and_cores_are_never_promised_twice(situation: Situation) -> None
         before = [hold for hold in cluster.holds if hold.node == name]
         if name in by_name and memory > sum(hold.memory_bytes for hold in before):
             reading = by_name[name].memory
-            assert memory <= 8 - (0 if reading is None else reading.others_bytes)
+            assert memory <= memory_bytes(by_name[name]) - (
+                0 if reading is None else reading.others_bytes
+            )
         if name in by_name and cores > sum(round(hold.cpu_cores * 1000) for hold in before):
             assert cores <= by_name[name].cpu_cores * 1000
 
