@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.flows.conftest import write_package
+from tests.flows.going_over import TICK_MS, go_over, let_pass
 from tests.flows.setting import Setting
 from tests.simulation.points import killed_at, moments_of
 from tests.world import peaceful
@@ -16,29 +17,13 @@ from wlctl.errors import Overtaken
 from wlctl.flows import draining, ending, moving, packages, starting
 from wlctl.flows.ending import End
 from wlctl.flows.moving import Moved, Step, Way
-from wlctl.flows.reconcile import Pass, reconcile
 from wlctl.flows.signing import KeyChoice
 from wlctl.flows.start_intents import Begin
 from wlctl.model.ids import NodeName
 from wlctl.model.instance import Desired, Instance, State
 
 ELM = NodeName("elm")
-TICK_MS = 50
 SECONDS = 60
-
-
-def let_pass(setting: Setting, seconds: int) -> None:
-    for _ in range(seconds * 1000 // TICK_MS):
-        next(setting.clock)
-
-
-def go_over(setting: Setting, times: int = 1, *, after_s: int = 60) -> list[Pass]:
-    found = []
-    for _ in range(times):
-        let_pass(setting, after_s)
-        with setting.runtime() as rt:
-            found.append(reconcile(rt))
-    return found
 
 
 def move(setting: Setting, way: Way) -> Moved:

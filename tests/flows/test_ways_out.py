@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.flows.going_over import TICK_MS, go_over, let_pass
 from tests.flows.setting import Setting
 from tests.simulation.points import killed_at, moments_of
 from tests.world import FakeNode, lost_at, peaceful
@@ -21,7 +22,7 @@ from wlctl.flows import (
 )
 from wlctl.flows import nodes as fleet
 from wlctl.flows.moving import Way
-from wlctl.flows.reconcile import Pass, reconcile
+from wlctl.flows.reconcile import reconcile
 from wlctl.ledger import generations, instances, leases
 from wlctl.ledger.leases import Sent
 from wlctl.model.actions import RefusalCode, Refused
@@ -32,23 +33,8 @@ from wlctl.model.instance import Instance, State
 from wlctl.model.node import Address, Liveness, Tier, TransportKind
 
 ELM = NodeName("elm")
-TICK_MS = 50
 SECONDS = 60
 NO_CURL = Refused(RefusalCode.RUNTIME, "no curl")
-
-
-def let_pass(setting: Setting, seconds: int) -> None:
-    for _ in range(seconds * 1000 // TICK_MS):
-        next(setting.clock)
-
-
-def go_over(setting: Setting, times: int = 1, *, after_s: int = 60) -> list[Pass]:
-    found = []
-    for _ in range(times):
-        let_pass(setting, after_s)
-        with setting.runtime() as rt:
-            found.append(reconcile(rt))
-    return found
 
 
 def current(setting: Setting) -> list[Instance]:

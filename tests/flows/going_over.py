@@ -1,0 +1,22 @@
+"""Time goes by, and passes go over the fleet."""
+
+from tests.flows.setting import Setting
+from wlctl.flows.reconcile import Pass, reconcile
+
+TICK_MS = 50
+"""What a look at a setting's clock takes, where passes and verbs meet in their moments."""
+
+
+def let_pass(setting: Setting, seconds: int) -> None:
+    for _ in range(seconds * 1000 // TICK_MS):
+        next(setting.clock)
+
+
+def go_over(setting: Setting, times: int = 1, *, after_s: int = 60) -> list[Pass]:
+    """Let `times` passes go over it, each `after_s` after what was before."""
+    found = []
+    for _ in range(times):
+        let_pass(setting, after_s)
+        with setting.runtime() as rt:
+            found.append(reconcile(rt))
+    return found
