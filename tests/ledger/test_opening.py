@@ -35,6 +35,11 @@ def files_below(directory: Path) -> dict[str, tuple[int, bytes]]:
     }
 
 
+def head_seq(ledger: Ledger) -> int:
+    with ledger.read() as tx:
+        return chain.head(tx)[0]
+
+
 def a_text(path: Path) -> None:
     path.write_text("not a ledger at all\n" * 300)
 
@@ -195,8 +200,11 @@ def test_a_relative_path_is_followed_from_where_the_program_was_started(
 ) -> None:
     monkeypatch.chdir(path.parent)
     with opened(Path(path.name)) as another:
+        before = head_seq(ledger)
         monkeypatch.chdir("/")
         fill(another, 1)
+
+    assert head_seq(ledger) > before
 
 
 def test_a_ledger_somebody_took_out_of_wal_is_put_back(ledger: Ledger, path: Path) -> None:

@@ -1,6 +1,7 @@
 import multiprocessing
 import os
 import signal
+import threading
 import time
 from collections.abc import Iterator
 from multiprocessing.connection import Connection
@@ -192,10 +193,26 @@ def test_turns_of_different_scopes_do_not_meet(ledger: Ledger, another: Ledger) 
 
 
 def test_the_next_one_waits_for_the_turn(ledger: Ledger, another: Ledger) -> None:
-    with operations.turn(ledger, WEB), operations.turn(another, WEB + "x"):
-        pass
-    with operations.turn(another, WEB, timeout_s=0):
-        pass
+    order: list[str] = []
+    let_go = threading.Event()
+
+    def hold() -> None:
+        with operations.turn(ledger, WEB):
+            order.append("first")
+            held.set()
+            let_go.wait(30)
+            order.append("over")
+
+    held = threading.Event()
+    first = threading.Thread(target=hold)
+    first.start()
+    assert held.wait(30)
+    threading.Timer(0.2, let_go.set).start()
+    with operations.turn(another, WEB, timeout_s=30):
+        order.append("next")
+    first.join()
+
+    assert order == ["first", "over", "next"]
 
 
 def test_a_turn_ends_with_an_error_too(ledger: Ledger, another: Ledger) -> None:

@@ -142,10 +142,11 @@ def test_a_private_key_that_only_its_owner_reaches_is_taken(
     mode: int, keygen: Keygen, tmp_path: Path
 ) -> None:
     path = tmp_path / "key"
-    path.write_bytes(keygen("-t", "ed25519").read_bytes())
+    made = keygen("-t", "ed25519")
+    path.write_bytes(made.read_bytes())
     path.chmod(mode)
 
-    signing.load_private_key(path)
+    assert signing.load_private_key(path).fingerprint == keygen_says(made)
 
 
 @pytest.mark.parametrize("mode", [0o664, 0o646, 0o666], ids=oct)
