@@ -1,4 +1,4 @@
-.PHONY: help demo test check shuffle fmt fuzz campaign bench lock golden
+.PHONY: help demo test check shuffle explore fmt fuzz campaign bench lock golden
 
 help: ## List the targets
 	@grep -E '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -14,6 +14,9 @@ check: ## Everything CI runs, cheapest first (set up by scripts/test)
 
 shuffle: ## The tests with real machines once more, in random order, as root
 	.venv/bin/pytest -m sshd
+
+explore: ## What must hold for all inputs, on twenty times as many and never the same ones
+	.venv/bin/pytest -n 2 --dist worksteal -m "hypothesis and not sshd" --hypothesis-profile=explore
 
 fmt: ## Format and apply safe fixes
 	.venv/bin/ruff format . && .venv/bin/ruff check --fix .

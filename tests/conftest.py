@@ -9,6 +9,8 @@ from hypothesis import settings
 from tests.cli.program import Program, program_in
 
 settings.register_profile("wlctl", deadline=None, print_blob=True)  # the machine may be busy
+settings.register_profile("gate", settings.get_profile("wlctl"), derandomize=True)
+settings.register_profile("explore", settings.get_profile("wlctl"), max_examples=2000)
 settings.load_profile("wlctl")
 
 
