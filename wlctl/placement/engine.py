@@ -133,13 +133,16 @@ class Pass:
         else:
             survey = Survey(prepare(request, self._weights, self._cluster.revoked), self._now_ms)
             retired = self._cluster.retired
+            held = self._held.get
             survey.judge_all(
-                (
-                    node if gates is None else replace(node, gate=gates.get(name)),
-                    self._held.get(name, NOTHING_HELD),
-                    name in retired,
-                )
-                for name, node in self._nodes.items()
+                [
+                    (
+                        node if gates is None else replace(node, gate=gates.get(name)),
+                        held(name, NOTHING_HELD),
+                        name in retired,
+                    )
+                    for name, node in self._nodes.items()
+                ]
             )
         self._surveys[key] = survey, len(self._changed), gates
         return survey

@@ -92,7 +92,7 @@ class Profile:
 
 
 class Lens:
-    """Looks at capabilities for one ask and remembers which ids mean anything to it."""
+    """Looks at capabilities for one ask and remembers which ids mean nothing to it."""
 
     def __init__(self, ask: Ask) -> None:
         perf = ask.spec.policy.perf
@@ -104,36 +104,32 @@ class Lens:
             Requirement(id=ask.weights.dev_class),
         ]
         self._accel, self._dev = len(ask.needs), len(ask.needs) + 1
-        self._means: dict[str, bool] = {}
+        self._idle: set[str] = set()
         self._plans: dict[tuple[str, ...], Plan] = {}
 
-    def note(self, capabilities: tuple[Capability, ...]) -> tuple[Capability, ...]:
-        """Pick out those that mean anything to the ask: most do not."""
-        means = self._means
-        try:
-            return tuple([one for one in capabilities if means[one.id]])
-        except KeyError:  # an id not met before
-            for one in capabilities:
-                means[one.id] = one.id in self._figures or bool(self._slots_of(one.id))
-            return self.note(capabilities)
-
-    def look(self, noted: tuple[Capability, ...]) -> Profile:
-        """Find what matters of what was noted."""
+    def look(self, capabilities: tuple[Capability, ...]) -> tuple[tuple[Capability, ...], Profile]:
+        """Pick out those that mean anything to the ask, which most do not, and what they tell."""
+        idle = self._idle
+        noted = tuple([one for one in capabilities if one.id not in idle])
         ids = tuple([one.id for one in noted])
         plan = self._plans.get(ids)
         if plan is None:
+            new = {id_ for id_ in ids if id_ not in self._figures and not self._slots_of(id_)}
+            if new:
+                idle |= new
+                return self.look(capabilities)
             plan = self._plans[ids] = self._plan(ids)
         matter = _matter(plan, noted)
         if plan.system_only is None:
             figures = self._figured(plan, noted)
         else:
             one = noted[plan.system_only]
-            system = _total_bytes(one) if is_usable(one, exclusive=False) else None
-            figures = (None, system, 0, None)
+            can = one.state is _AVAILABLE or is_usable(one, exclusive=False)
+            figures = (None, _total_bytes(one) if can else None, 0, None)
         profile = matter.profiles.get(figures)
         if profile is None:
             profile = matter.profiles[figures] = Profile(matter, *figures)
-        return profile
+        return noted, profile
 
     def _figured(self, plan: Plan, noted: tuple[Capability, ...]) -> _Figures:
         found = {name: [noted[place] for place in places] for name, places in plan.figures.items()}
@@ -265,9 +261,9 @@ def _measured(found: Sequence[Capability]) -> float | None:
 
 def _bytes(found: AttrValue | None) -> int | None:
     # A node may claim NaN, infinity or less than nothing: no memory at all.
-    if not isinstance(found, (int, float)) or isinstance(found, bool):
-        return None
-    return int(found) if 0 <= found < math.inf else None
+    if type(found) is int:  # and not a bool
+        return found if found >= 0 else None
+    return int(found) if isinstance(found, float) and 0 <= found < math.inf else None
 
 
 def _figure(found: AttrValue | None) -> float | None:

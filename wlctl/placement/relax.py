@@ -7,7 +7,7 @@ from itertools import combinations, product
 
 from wlctl.model.facts import Provenance
 from wlctl.model.ids import NodeName
-from wlctl.model.placement import Constraint, Rejection, Relaxation, Relaxations
+from wlctl.model.placement import Rejection, Relaxation, Relaxations
 from wlctl.model.workload import Execution
 from wlctl.placement.ask import Ask, Need
 from wlctl.placement.constraints import ROUTE, RULES
@@ -35,7 +35,8 @@ class Cure:
     exact: bool = True
 
 
-_VARYING = frozenset(constraint for constraint, rule in RULES.items() if rule.cures is not None)
+_CURES = {constraint: rule.cures for constraint, rule in RULES.items() if rule.cures is not None}
+"""Of the constraints whose cure depends on the values that were compared."""
 HOPELESS = Cure(())
 _FREE = Cure((0,))
 
@@ -48,7 +49,7 @@ class Blame:
         self._fixed = {
             constraint: ask.bits.get(rule.term, 0)
             for constraint, rule in RULES.items()
-            if constraint not in _VARYING | ROUTE
+            if constraint not in _CURES.keys() | ROUTE
         }
         self._by_node: dict[NodeName, Cure] = {}
         self._nodes: dict[Cure, int] = {}
@@ -68,7 +69,19 @@ class Blame:
 
     def add(self, offer: Offer, rejections: tuple[Rejection, ...]) -> None:
         """Note why a node is rejected that was not yet looked at."""
-        cure = self._by_node[offer.node.name] = self._cure(offer, rejections)
+        ask = self._ask
+        # Worked out once for all that fail alike. By identity: the offers keep every route alive.
+        alike: list[object] = [id(offer.route)]
+        for constraint, values in rejections:
+            alike.append(constraint)
+            cures = _CURES.get(constraint)
+            if cures is not None:
+                alike.append(cures(ask, values))
+        key = tuple(alike)
+        cure = self._cures.get(key)
+        if cure is None:
+            cure = self._cures[key] = self._worked_out(offer, rejections)
+        self._by_node[offer.node.name] = cure
         self._nodes[cure] = self._nodes.get(cure, 0) + 1
 
     def relaxations(self, *, placed: bool, pin: NodeName | None) -> Relaxations:
@@ -101,28 +114,14 @@ class Blame:
         texts = tuple(text for n, text in enumerate(self._ask.terms) if terms >> n & 1)
         return Relaxation(texts, nodes[terms])
 
-    def _cure(self, offer: Offer, rejections: tuple[Rejection, ...]) -> Cure:
-        ask = self._ask
-        # Worked out once for all that fail alike. By identity: the offers keep every route alive.
-        alike: list[object] = [id(offer.route)]
-        for constraint, values in rejections:
-            alike.append(constraint)
-            if constraint in _VARYING:
-                alike.append(_either(ask, constraint, values))
-        key = tuple(alike)
-        cure = self._cures.get(key)
-        if cure is None:
-            cure = self._cures[key] = self._worked_out(offer, rejections)
-        return cure
-
     def _worked_out(self, offer: Offer, rejections: tuple[Rejection, ...]) -> Cure:
         forced, route = 0, _FREE
         choices: tuple[tuple[int, ...], ...] = ()
         for constraint, values in rejections:
             if constraint in ROUTE:
                 route = self._route(offer)
-            elif constraint in _VARYING:
-                choices += (_either(self._ask, constraint, values),)
+            elif constraint in _CURES:
+                choices += (_CURES[constraint](self._ask, values),)
             elif self._fixed[constraint]:
                 forced |= self._fixed[constraint]
             else:
@@ -142,13 +141,6 @@ class Blame:
             cure = cure_route(self._ask, own, offer.held.claims)
             self._routes[id(offer.route)] = cure
         return cure
-
-
-def _either(ask: Ask, constraint: Constraint, values: tuple[object, ...]) -> tuple[int, ...]:
-    """Give the terms (as bits) any one set of which would do away with a rejection."""
-    cures = RULES[constraint].cures
-    assert cures is not None, "the others are fixed"
-    return cures(ask, values)
 
 
 def _union(masks: Iterable[int]) -> int:

@@ -66,9 +66,9 @@ class Survey:
         Args:
             nodes: Each with what is held of it, and whether it is retired; in order of their names.
         """
-        ask, checks, rejected = self.ask, self._checks, self.rejected
+        ask, checks, rejected, offers = self.ask, self._checks, self.rejected, self.offers
         for node, held, retired in nodes:
-            offer = self.offers[node.name] = self.offer(node, held, retired=retired)
+            offer = offers[node.name] = self.offer(node, held, retired=retired)
             failed: tuple[Rejection, ...] = ()
             for check in checks:
                 found = check(ask, offer)
@@ -84,8 +84,7 @@ class Survey:
         # By identity: the offers keep every tuple alive, so no id is used twice.
         known = self._known.get(id(node.capabilities))
         if known is None:
-            noted = self._lens.note(node.capabilities)
-            profile = self._lens.look(noted)
+            noted, profile = self._lens.look(node.capabilities)
             known = noted, profile, self._route(profile.matter)
             self._known[id(node.capabilities)] = known
         noted, profile, route = known
@@ -108,7 +107,9 @@ class Survey:
             for name, offer in self.offers.items():
                 verdict = offer.node.gate
                 key = () if verdict is None else (verdict.ruling, verdict.rule, verdict.reason)
-                found.setdefault(key, (verdict, []))[1].append(name)
+                if key not in found:
+                    found[key] = verdict, []
+                found[key][1].append(name)
             order = sorted(found, key=lambda key: (-len(found[key][1]), key))
             self._gated = tuple(
                 Gated(verdict, tuple(nodes)) for verdict, nodes in map(found.__getitem__, order)
