@@ -111,7 +111,7 @@ _wlctl() {
             /node) commands='add ls show probe measure set cordon uncordon drain rekey enforce attest-dead rm' choices='' files=''
                 options='-h --help --db -o --output -m --message --yes --no-color --debug' ;;
             /node/add) commands='' choices='' files=''
-                options='--port --host-key --known-hosts --tier --sudo --ask-pass -f --file -h --help --db -o --output -m --message --yes --no-color --debug' ;;
+                options='--port --host-key --known-hosts --tier --sudo --ask-pass -f --file --dry-run -h --help --db -o --output -m --message --yes --no-color --debug' ;;
             /node/ls) commands='' choices='' files=''
                 options='-h --help --db -o --output -m --message --yes --no-color --debug' ;;
             /node/show) commands='' choices='' files=''
@@ -119,13 +119,13 @@ _wlctl() {
             /node/probe) commands='' choices='' files=''
                 options='--all --ask-pass -h --help --db -o --output -m --message --yes --no-color --debug' ;;
             /node/measure) commands='' choices='' files=''
-                options='-h --help --db -o --output -m --message --yes --no-color --debug' ;;
+                options='--dry-run -h --help --db -o --output -m --message --yes --no-color --debug' ;;
             /node/set) commands='' choices='' files=''
                 options='--tier --capability --label --remove-capability --remove-label --containment --address --port --sudo --no-sudo --ask-pass -h --help --db -o --output -m --message --yes --no-color --debug' ;;
             /node/cordon) commands='' choices='' files=''
                 options='--for -h --help --db -o --output -m --message --yes --no-color --debug' ;;
             /node/uncordon) commands='' choices='' files=''
-                options='--resume -h --help --db -o --output -m --message --yes --no-color --debug' ;;
+                options='--resume --dry-run -h --help --db -o --output -m --message --yes --no-color --debug' ;;
             /node/drain) commands='' choices='' files=''
                 options='--stop-rest --deadline --dry-run -h --help --db -o --output -m --message --yes --no-color --debug' ;;
             /node/rekey) commands='' choices='' files=''
@@ -171,7 +171,7 @@ _wlctl() {
             /alerts/ls) commands='' choices='' files=''
                 options='--all -h --help --db -o --output -m --message --yes --no-color --debug' ;;
             /alerts/ack) commands='' choices='' files=''
-                options='--all -h --help --db -o --output -m --message --yes --no-color --debug' ;;
+                options='--all --dry-run -h --help --db -o --output -m --message --yes --no-color --debug' ;;
             /audit) commands='log verify checkpoint export' choices='' files=''
                 options='-h --help --db -o --output -m --message --yes --no-color --debug' ;;
             /audit/log) commands='' choices='' files=''

@@ -632,6 +632,7 @@ _wlctl() {
                 '--ask-pass:Log in with a password that is typed here; it is kept nowhere'
                 '-f:Add what FILE lists instead, a line each: NAME [USER@]HOST [KEY=VALUE…]; keys are tier, port, sudo, host_key and label.K'
                 '--file:Add what FILE lists instead, a line each: NAME [USER@]HOST [KEY=VALUE…]; keys are tier, port, sudo, host_key and label.K'
+                '--dry-run:With --file: read all of it and say what each line would add; contact nothing, do nothing'
                 '-h:Show this text'
                 '--help:Show this text'
                 '--db:The ledger'
@@ -690,6 +691,7 @@ _wlctl() {
             ;;
         /node/measure)
             options=(
+                '--dry-run:List them; do nothing'
                 '-h:Show this text'
                 '--help:Show this text'
                 '--db:The ledger'
@@ -745,6 +747,7 @@ _wlctl() {
         /node/uncordon)
             options=(
                 '--resume:Start what a drain has stopped there'
+                '--dry-run:Say what it would start, and do nothing'
                 '-h:Show this text'
                 '--help:Show this text'
                 '--db:The ledger'
@@ -1197,6 +1200,7 @@ _wlctl() {
         /alerts/ack)
             options=(
                 '--all:All that are open'
+                '--dry-run:List them; do nothing'
                 '-h:Show this text'
                 '--help:Show this text'
                 '--db:The ledger'

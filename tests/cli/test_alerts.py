@@ -75,6 +75,20 @@ def test_what_was_acknowledged_is_said_and_the_second_time_is_no_harm(alerted: P
     assert told[0]["payload"]["by"]["message"] == "seen to"
 
 
+def test_a_dry_run_of_acknowledging_says_which_and_changes_nothing(alerted: Program) -> None:
+    said(alerted, "alerts", "ack", "3")
+    before = said(alerted, "audit", "export"), items(alerted, "alerts")
+
+    assert said(alerted, "alerts", "ack", "--all", "--dry-run") == (
+        "2 would be acknowledged: node-dead elm\n"
+    )
+    told = json.loads(said(alerted, "alerts", "ack", "2", "3", "--dry-run", "-o", "json"))
+    assert (told["dry_run"], told["acked"]) == (True, [2])
+    assert alerted.run("alerts", "ack", "2", "1", "--dry-run").returncode == 2
+
+    assert (said(alerted, "audit", "export"), items(alerted, "alerts")) == before
+
+
 def test_a_mistake_is_one_line_and_changes_nothing(alerted: Program) -> None:
     mistakes = {
         "none named": ("ack",),

@@ -68,12 +68,14 @@ def test_what_cannot_be_moved_is_stopped_when_that_is_asked_for_and_resumed(
     assert go_over(fleet).is_quiet, "it stays stopped"
     with fleet.runtime() as rt:
         node_changes.uncordon(rt, "elm")
+        assert [one.name for one in draining.halted(rt, ELM)] == ["fixed"], "what would be started"
         begun = draining.resume(rt, ELM)
 
     assert [one.instance.name for one in begun] == ["fixed"]
     assert where(fleet) == {"web": "oak", "fixed": "elm"}
     assert [kept.alert.kind for kept in go_over(fleet).closed] == [AlertKind.DRAINED]
     with fleet.runtime() as rt:
+        assert draining.halted(rt, ELM) == []
         assert draining.resume(rt, ELM) == []
 
 

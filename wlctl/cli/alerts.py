@@ -7,6 +7,7 @@ import typer
 from wlctl.cli import render, times
 from wlctl.cli.command import App, ListingGroup
 from wlctl.cli.options import session_of
+from wlctl.cli.targets import DryRun
 from wlctl.errors import UsageError
 from wlctl.flows import alerting as flow
 from wlctl.model.alert import KeptAlert
@@ -60,6 +61,7 @@ def ack(
         list[int] | None, typer.Argument(metavar="[ID]...", help="As `wlctl alerts` lists them.")
     ] = None,
     everything: Annotated[bool, typer.Option("--all", help="All that are open.")] = False,
+    dry_run: DryRun = False,
 ) -> None:
     """Say that somebody knows: nobody is told again while the trouble lasts.
 
@@ -69,15 +71,14 @@ def ack(
     if bool(ids) == everything:
         raise UsageError("name alerts, or give --all", hint="`wlctl alerts` lists what is open")
     session = session_of(ctx)
-    found = flow.ack(session.runtime, None if everything else ids)
+    found = flow.ack(session.runtime, None if everything else ids, dry_run=dry_run)
     listed: list[Json] = [one.id for one in found]
+    said = "would be acknowledged" if dry_run else "is acknowledged"
     lines = [
-        f"{one.id} is acknowledged: {one.alert.kind.value} {one.alert.subject}".rstrip()
-        for one in found
+        f"{one.id} {said}: {one.alert.kind.value} {one.alert.subject}".rstrip() for one in found
     ]
-    render.document(
-        session, "wlctl.alert-ack/1", {"acked": listed}, lines or ["nothing was left to know of"]
-    )
+    value: dict[str, Json] = {"dry_run": dry_run, "acked": listed}
+    render.document(session, "wlctl.alert-ack/1", value, lines or ["nothing was left to know of"])
 
 
 def _state(one: KeptAlert) -> Json:

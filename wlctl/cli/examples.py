@@ -36,19 +36,23 @@ EXAMPLES: Mapping[str, tuple[str, ...]] = {
     "node add": (
         "wlctl node add here local",
         "wlctl node add web1 deploy@10.0.0.5 --sudo",
+        "wlctl node add --file machines --dry-run",
         "wlctl node add --file machines",
     ),
     "node ls": ("wlctl node ls -o wide",),
     "node show": ("wlctl node show web1",),
     "node probe": ("wlctl node probe web1 web2", "wlctl node probe --all"),
-    "node measure": ("wlctl node measure web1 web2",),
+    "node measure": ("wlctl node measure web1 web2 --dry-run", "wlctl node measure web1 web2"),
     "node set": (
         "wlctl node set web1 --tier trusted --label env=prod",
         "wlctl node set web1 --capability sensor.cam.front,resolution=1080",
         "wlctl node set web1 --address deploy@10.0.0.6",
     ),
     "node cordon": ("wlctl node cordon web1 --for 30m -m 'new kernel'",),
-    "node uncordon": ("wlctl node uncordon web1 --resume",),
+    "node uncordon": (
+        "wlctl node uncordon web1 --resume --dry-run",
+        "wlctl node uncordon web1 --resume",
+    ),
     "node drain": ("wlctl node drain web1 --dry-run", "wlctl node drain web1 --stop-rest"),
     "node rekey": ("wlctl node rekey web1 --tier paired",),
     "node enforce": (
@@ -78,7 +82,7 @@ EXAMPLES: Mapping[str, tuple[str, ...]] = {
     "move": ("wlctl move web --dry-run", "wlctl move web --to web2"),
     "reconcile": ("wlctl reconcile --quiet", "wlctl reconcile --watch 60"),
     "alerts ls": ("wlctl alerts", "wlctl alerts ls --all"),
-    "alerts ack": ("wlctl alerts ack 3 -m 'disk ordered'",),
+    "alerts ack": ("wlctl alerts ack 3 -m 'disk ordered'", "wlctl alerts ack --all --dry-run"),
     "audit log": (
         "wlctl audit log --kind 'workload.*' --since 2h",
         "wlctl audit log --instance web --follow",

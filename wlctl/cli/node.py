@@ -1,5 +1,6 @@
 """`wlctl node`: the fleet."""
 
+from collections.abc import Sequence
 from typing import Annotated
 
 import typer
@@ -8,7 +9,8 @@ from wlctl.cli import node_add, node_change, node_show, node_words, render, time
 from wlctl.cli.command import App
 from wlctl.cli.node_show import gib
 from wlctl.cli.node_words import AskPass
-from wlctl.cli.options import session_of
+from wlctl.cli.options import Output, Session, session_of
+from wlctl.cli.targets import DryRun
 from wlctl.errors import UsageError
 from wlctl.flows import measuring, node_view
 from wlctl.flows import nodes as flow
@@ -140,6 +142,7 @@ def probe(
 def measure(
     ctx: typer.Context,
     names: Annotated[list[str], typer.Argument(metavar="NAME…", help="Nodes to measure.")],
+    dry_run: DryRun = False,
 ) -> None:
     """Measure processors, memory and disk of nodes, for less than three seconds each.
 
@@ -149,6 +152,9 @@ def measure(
     wlctl's state is. They stay until the node is measured again.
     """
     session = session_of(ctx)
+    if dry_run:
+        _show_measured(session, measuring.meant(session.runtime, names))
+        return
     done = measuring.measure(session.runtime, names)
     columns: list[render.Column[Measurement]] = [
         render.Column("NAME", "name", lambda one: one.node),
@@ -157,6 +163,18 @@ def measure(
     ]
     render.rows(session, "wlctl.measurements/1", columns, done)
     node_words.exit_for([one.failure for one in done])
+
+
+def _show_measured(session: Session, chosen: Sequence[Node]) -> None:
+    """Print which nodes would be measured."""
+    if session.output is Output.NAME:
+        for one in chosen:
+            render.document(session, "", {}, (), name=one.name)
+        return
+    told: list[Json] = [{"name": one.name, "liveness": one.liveness.value} for one in chosen]
+    value: dict[str, Json] = {"verb": "measure", "dry_run": True, "nodes": told}
+    lines = [f"would measure {one.name}: it is {one.liveness.value}" for one in chosen]
+    render.document(session, "wlctl.node-targets/1", value, lines)
 
 
 FIGURES = {

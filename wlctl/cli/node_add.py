@@ -16,7 +16,8 @@ from wlctl.errors import UsageError
 from wlctl.flows import node_list
 from wlctl.flows import nodes as flow
 from wlctl.flows.node_list import Added, Wanted
-from wlctl.model.node import Node, Tier
+from wlctl.model.event import Json
+from wlctl.model.node import Node, Tier, TransportKind
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,11 +55,19 @@ class Asked:
             "are tier, port, sudo, host_key and label.K.",
         ),
     ] = None
+    dry_run: Annotated[
+        bool,
+        typer.Option(
+            "--dry-run",
+            help="With --file: read all of it and say what each line would add; contact nothing, "
+            "do nothing.",
+        ),
+    ] = False
 
     @property
     def is_plain(self) -> bool:
         """Say nothing of any machine: a list does."""
-        return self == Asked(file=self.file)
+        return self == Asked(file=self.file, dry_run=self.dry_run)
 
 
 @taking(Asked)
@@ -75,8 +84,14 @@ def add(ctx: typer.Context, asked: Asked) -> None:
     if asked.file is not None:
         if not asked.is_plain:
             raise UsageError("a list says all of each machine", hint="give --file alone")
-        _add_listed(session, node_words.machine_list(asked.file))
+        listed = node_words.machine_list(asked.file)
+        if asked.dry_run:
+            _foresee(session, listed)
+        else:
+            _add_listed(session, listed)
         return
+    if asked.dry_run:
+        raise UsageError("only a list has a dry run", hint="give it with --file FILE")
     if not asked.name or not asked.where:
         raise UsageError("a node needs a name and an address", hint="`wlctl node add NAME HOST`")
     address = node_words.address(asked.where, port=asked.port, sudo=asked.sudo)
@@ -113,6 +128,47 @@ def _add_listed(session: Session, listed: Sequence[Wanted]) -> None:
     ]
     render.rows(session, "wlctl.nodes-added/1", columns, done)
     node_words.exit_for([one.failure for one in done])
+
+
+def _foresee(session: Session, listed: Sequence[Wanted]) -> None:
+    """Say what each line would add, by the ledger alone."""
+    columns: list[render.Column[Added]] = [
+        render.Column("NAME", "name", lambda one: one.wanted.name),
+        render.Column("ADDRESS", "address", lambda one: node_show.where(one.wanted.address)),
+        render.Column("OUTCOME", "outcome", _foreseen),
+        render.Column("TIER", "tier", lambda one: (one.node or one.wanted).tier.word),
+        render.Column("HOST KEY", "host_key", lambda one: one.wanted.fingerprint or None, _key),
+        render.Column(
+            "LABELS",
+            "labels",
+            _labels,
+            lambda one: ",".join(f"{key}={value}" for key, value in _labels(one).items()) or "-",
+        ),
+        render.Column("FAILURE", "failure", lambda one: one.failure.message if one.failure else ""),
+        render.Column("", "dry_run", lambda _one: True),
+    ]
+    found = node_list.foresee(session.runtime, listed)
+    render.rows(session, "wlctl.nodes-added/1", columns, found)
+    node_words.exit_for([one.failure for one in found])
+
+
+def _foreseen(one: Added) -> str:
+    if one.failure is not None:
+        return one.failure.code
+    return "already" if one.already else "would-add"
+
+
+def _key(one: Added) -> str:
+    if one.wanted.address.transport is TransportKind.LOCAL:
+        return "-"
+    return one.wanted.fingerprint or "asked for"
+
+
+def _labels(one: Added) -> dict[str, Json]:
+    return {
+        claim.id.removeprefix(node_words.LABEL): str(claim.attrs["value"])
+        for claim in one.wanted.claims
+    }
 
 
 def _outcome(one: Added) -> str:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from wlctl.cli import render, times
-from wlctl.cli.options import session_of
+from wlctl.cli.options import Session, session_of
 from wlctl.cli.patience import patience
 from wlctl.errors import ExitCode
 from wlctl.model.event import Json
@@ -26,6 +26,9 @@ def uncordon(
     resume: Annotated[
         bool, typer.Option("--resume", help="Start what a drain has stopped there.")
     ] = False,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Say what it would start, and do nothing.")
+    ] = False,
 ) -> None:
     """Let a node take workloads again.
 
@@ -34,6 +37,9 @@ def uncordon(
     from wlctl.flows import node_changes
 
     session = session_of(ctx)
+    if dry_run:
+        _foresee(session, name, resume=resume)
+        return
     node, changed = node_changes.uncordon(session.runtime, name)
     document: dict[str, Json] = {"name": node.name, "cordoned": False, "cordoned_until": None}
     lines = [f"{node.name} is no longer cordoned" if changed else f"{node.name} was not cordoned"]
@@ -49,6 +55,25 @@ def uncordon(
     render.document(session, "wlctl.cordon/1", document, lines, name=node.name)
     if not is_whole:
         raise typer.Exit(ExitCode.PARTIAL)
+
+
+def _foresee(session: Session, name: str, *, resume: bool) -> None:
+    """Say what `uncordon` would do."""
+    from wlctl.flows import draining, nodes
+
+    node = nodes.get(session.runtime, name)
+    is_cordoned = node.is_cordoned_at(session.runtime.now_ms())
+    said = "would no longer be cordoned" if is_cordoned else "is not cordoned"
+    halted = draining.halted(session.runtime, node.name) if resume else []
+    lines = [f"{node.name} {said}"]
+    lines += [f"would start {one.name} on {one.node}: it is {one.state.value}" for one in halted]
+    document: dict[str, Json] = {
+        "name": node.name,
+        "dry_run": True,
+        "cordoned": is_cordoned,
+        "resumed": [{"name": one.name, "instance": one.id} for one in halted],
+    }
+    render.document(session, "wlctl.cordon/1", document, lines, name=node.name)
 
 
 def drain(

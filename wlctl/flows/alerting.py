@@ -22,6 +22,7 @@ from wlctl.flows.notify import Sent
 from wlctl.flows.runtime import Runtime
 from wlctl.ledger import alerts
 from wlctl.ledger.alerts import Settled, nothing_unjudged
+from wlctl.ledger.store import ReadTx
 from wlctl.lifecycle import telling
 from wlctl.lifecycle.telling import Message
 from wlctl.model.alert import Alert, Channel, KeptAlert
@@ -65,18 +66,25 @@ def ls(rt: Runtime, *, everything: bool = False) -> list[KeptAlert]:
         return alerts.ls(tx, everything=everything)
 
 
-def ack(rt: Runtime, ids: Sequence[int] | None) -> list[KeptAlert]:
+def ack(rt: Runtime, ids: Sequence[int] | None, *, dry_run: bool = False) -> list[KeptAlert]:
     """Record that somebody knows of alerts; answer those of which nobody did before.
 
     Args:
         ids: None for all that are open; otherwise all of them, or none.
+        dry_run: Only answer them.
 
     Raises:
         UnknownName: One is not open.
     """
+    if dry_run:
+        with rt.ledger.read() as tx:
+            return [one for id_ in _meant(tx, ids) if (one := alerts.unknowing(tx, id_))]
     with rt.ledger.write(rt.now_ms(), rt.author) as tx:
-        wanted = [one.id for one in alerts.ls(tx)] if ids is None else sorted(set(ids))
-        return [now for id_ in wanted if (now := alerts.ack(tx, id_)) is not None]
+        return [now for id_ in _meant(tx, ids) if (now := alerts.ack(tx, id_))]
+
+
+def _meant(tx: ReadTx, ids: Sequence[int] | None) -> list[int]:
+    return [one.id for one in alerts.ls(tx)] if ids is None else sorted(set(ids))
 
 
 def ways(rt: Runtime) -> list[Channel]:

@@ -149,14 +149,8 @@ def _halt(rt: Runtime, instance: Instance, moved: Moved | None) -> Emptied:
 
 def resume(rt: Runtime, name: NodeName) -> list[Beginning]:
     """Start what a drain has stopped on a node; what does not start can be resumed again."""
-    with rt.ledger.read() as tx:
-        halted = [
-            one
-            for one in instances.of_ids(tx, _stopped_by_drains(troubles.ls(tx)))
-            if one.node == name and one.desired is Desired.STOPPED
-        ]
     begun = []
-    for instance in halted:
+    for instance in halted(rt, name):
         try:
             came = starting.start_one(rt, instance, as_seen=True)
         except Overtaken:
@@ -166,6 +160,16 @@ def resume(rt: Runtime, name: NodeName) -> list[Beginning]:
             with rt.ledger.write(rt.now_ms(), rt.author) as tx:
                 troubles.clear(tx, instance.id)
     return begun
+
+
+def halted(rt: Runtime, name: NodeName) -> list[Instance]:
+    """Find what a drain has stopped on a node, and nobody has asked anything of since."""
+    with rt.ledger.read() as tx:
+        return [
+            one
+            for one in instances.of_ids(tx, _stopped_by_drains(troubles.ls(tx)))
+            if one.node == name and one.desired is Desired.STOPPED
+        ]
 
 
 def _stopped_by_drains(kept: Mapping[InstanceId, Trouble]) -> list[InstanceId]:

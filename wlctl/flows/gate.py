@@ -127,6 +127,18 @@ def require(rt: Runtime, action: Action, about: str = "", *, node: Node | None =
             pass
 
 
+def foreseen(rt: Runtime, tx: ReadTx, action: Action, about: str = "") -> WlctlError | None:
+    """Answer how `require` would refuse; None where it would not. Nothing is chained.
+
+    Raises:
+        LedgerRolledBack, LedgerForked: The ledger is doubted, and `action` ends nothing.
+    """
+    witnesses.require_believed(tx, action)
+    request = GateRequest(action, rt.author.principal, about)
+    verdict = judge(policy_of(tx), revoked_of(tx), request).verdict
+    return None if verdict.ruling is Ruling.ALLOWED else refusal(request, verdict)
+
+
 def verb(
     rt: Runtime,
     tx: WriteTx,

@@ -35,8 +35,7 @@ def measure(rt: Runtime, names: Iterable[str]) -> list[Measurement]:
     Raises:
         UnknownName: One of them is not in the fleet; nothing was measured.
     """
-    with rt.ledger.read() as tx:
-        wanted = list({node.name: node for node in (nodes.get(tx, one) for one in names)}.values())
+    wanted = meant(rt, names)
     _ = rt.ledger, rt.home  # opened here once, not by many threads at once
     found = dict(fanout.each(wanted, partial(_measure, rt)))
     done = [found[position] for position in range(len(wanted))]
@@ -45,6 +44,16 @@ def measure(rt: Runtime, names: Iterable[str]) -> list[Measurement]:
             if each.failure is None:
                 sayings.measured(tx, each.node, each.figures)
     return done
+
+
+def meant(rt: Runtime, names: Iterable[str]) -> list[Node]:
+    """Find the nodes that `measure` would measure, each once.
+
+    Raises:
+        UnknownName: One of them is not in the fleet.
+    """
+    with rt.ledger.read() as tx:
+        return list({node.name: node for node in (nodes.get(tx, one) for one in names)}.values())
 
 
 def _measure(rt: Runtime, node: Node) -> Measurement:

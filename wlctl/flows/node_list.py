@@ -75,6 +75,22 @@ def add_all(
     return [_recorded(rt, one) for one in done]
 
 
+def foresee(rt: Runtime, listed: Sequence[Wanted]) -> list[Added]:
+    """Say of every machine that is listed what the ledger alone can tell; nothing is contacted.
+
+    Where there is neither a node nor a failure, it would be added.
+
+    Raises:
+        GateDenied: Whoever runs this may not add nodes; that is not chained.
+    """
+    with rt.ledger.read() as tx:
+        denial = gate.foreseen(rt, tx, Action.NODE_ADD, f"{len(listed)} nodes")
+        known = {node.name: node for node in nodes.ls(tx)}
+    if denial is not None:
+        raise denial
+    return [_known(one, known.get(NodeName(one.name))) for one in listed]
+
+
 def _known(wanted: Wanted, node: Node | None) -> Added:
     if node is None:
         return Added(wanted)

@@ -85,8 +85,8 @@ def _close(tx: WriteTx, gone: Iterable[KeptAlert]) -> tuple[KeptAlert, ...]:
     return tuple(closed)
 
 
-def ack(tx: WriteTx, id_: int) -> KeptAlert | None:
-    """Record that somebody knows of an open alert; None where somebody did already.
+def unknowing(tx: ReadTx, id_: int) -> KeptAlert | None:
+    """Find an open alert of which nobody knows yet; None where somebody does.
 
     Raises:
         UnknownName: No open alert has that number.
@@ -97,7 +97,16 @@ def ack(tx: WriteTx, id_: int) -> KeptAlert | None:
             f"no alert {id_} is open" if now is None else f"the cause of alert {id_} is gone",
             hint="`wlctl alerts` lists what is open",
         )
-    if now.acked_at_ms is not None:
+    return now if now.acked_at_ms is None else None
+
+
+def ack(tx: WriteTx, id_: int) -> KeptAlert | None:
+    """Record that somebody knows of an open alert; None where somebody did already.
+
+    Raises:
+        UnknownName: No open alert has that number.
+    """
+    if unknowing(tx, id_) is None:
         return None
     said: dict[str, Json] = {"acked_at_ms": tx.now_ms, "acked_by": tx.author.actor}
     event = chain.append(tx, "alert.ack", {"alert": id_, **said})
