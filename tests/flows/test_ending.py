@@ -4,8 +4,10 @@ import pytest
 
 from tests.flows.setting import Setting
 from tests.world import FakeNode
-from wlctl.flows import ending
+from wlctl.flows import ending, starting
 from wlctl.flows.ending import End
+from wlctl.flows.start_intents import Begin
+from wlctl.model.generation import Proven
 from wlctl.model.instance import State
 
 
@@ -64,3 +66,22 @@ def test_what_was_proven_once_is_not_taken_back(setting: Setting, elm: FakeNode)
     elm.uptime_ms = 3_600_000  # as if it had been another machine all the time
 
     assert setting.unload("web").end is End.DONE
+
+
+def test_a_run_that_a_reboot_has_proven_gone_stays_proven_in_all_later_evidence(
+    setting: Setting, elm: FakeNode
+) -> None:
+    elm.reboot()
+    with setting.runtime() as rt:
+        assert starting.start(rt, "web").begin is Begin.DONE
+    elm.uptime_ms = 60_000  # the copy was seen meanwhile, under this boot
+
+    done = setting.stop("web")
+
+    assert done.end is End.DONE
+    first, second = done.proofs
+    assert isinstance(first, Proven)
+    assert first.by == "as before: the machine was started anew after it was last seen"
+    assert isinstance(second, Proven)
+    told = setting.history("web")[-1].evidence or {}
+    assert [run["judgement"] for run in told.values()] == ["proven", "proven"]

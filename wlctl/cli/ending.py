@@ -220,7 +220,7 @@ def proof_line(proof: Proof) -> str:
     read = proof.evidence
     said = proof.by if isinstance(proof, Proven) else proof.why
     status = "unknown" if read.exit_status is None else str(read.exit_status)
-    how = f", {read.how}, exit status {status}" if read.launched else ""
+    how = f", {read.how}, exit status {status}" if read.how else ""
     oom = ", out of memory" if read.oom_kills else ""
     inode = f", cgroup inode {read.cgroup_inode}" if read.cgroup_inode is not None else ""
     return f"g{read.generation} {word(proof)}: {said}{how}{oom}{inode}"

@@ -360,7 +360,8 @@ def _judge(rt: Runtime, wish: _Wish, answer: Stopped | Unloaded) -> Ending:
     answered_at_ms = rt.now_ms()
     with rt.ledger.write(answered_at_ms, rt.author) as tx:
         operations.check(tx, wish.operation)
-        proofs = operating.prove(wish.node, wish.instance, answer.readings, answered_at_ms)
+        runs = generations.of_instance(tx, wish.instance.id)
+        proofs = operating.prove(wish.node, wish.instance, runs, answer.readings, answered_at_ms)
         why = operating.keep(tx, wish.instance, proofs, pruned=answer.pruned)
         end = End.UNPROVEN if why else End.DONE
         if end is End.DONE:

@@ -5,7 +5,7 @@ judged. Where the node has lost what it knew of the copy nothing of it can be re
 began after the copy was last heard of ends what ran before; anything less holds all it holds.
 """
 
-from wlctl.flows import operating
+from wlctl.flows import operating, rivals
 from wlctl.flows.intents import walk_to
 from wlctl.flows.looking import Look
 from wlctl.flows.nodes import check_identity
@@ -13,6 +13,7 @@ from wlctl.flows.runtime import Runtime
 from wlctl.flows.settling import last_reading_ms
 from wlctl.ledger import generations, instances, operations
 from wlctl.ledger.generations import Generation
+from wlctl.ledger.store import WriteTx
 from wlctl.lifecycle.machine import IllegalTransition, walk
 from wlctl.lifecycle.proof import judge
 from wlctl.model.actions import Refused
@@ -30,8 +31,7 @@ def close(rt: Runtime, node: Node, instance: Instance, look: Look) -> str:
         now = instances.get(tx, instance.id)
         if now.state is not instance.state or operations.holder_of(tx, now.id) is not None:
             return ""  # somebody was at work on it since the look
-        runs = [run for run in generations.of_instance(tx, now.id) if not run.is_gone]
-        why = operating.keep(tx, now, [_judge(node, now, run, look) for run in runs])
+        why = _unproven(tx, node, now, look)
         if why:
             return why
         is_over = now.state in (State.RESCHEDULED, State.REVOKED)
@@ -43,6 +43,17 @@ def close(rt: Runtime, node: Node, instance: Instance, look: Look) -> str:
         instances.release(tx, now.id)
         instances.change(tx, now.id, unsettled=False, health="")
     return ""
+
+
+def _unproven(tx: WriteTx, node: Node, now: Instance, look: Look) -> str:
+    """Say what of it is not proven gone; no boot of another machine proves anything of it."""
+    runs = [run for run in generations.of_instance(tx, now.id) if not run.is_gone]
+    if not runs or rivals.is_replaced_and_attested(tx, now):
+        return ""
+    if rivals.is_replaced(tx, now):
+        vouch = f"`wlctl node attest-dead {node.name} --replaced`"
+        return f"it was placed on the machine that was {node.name} before: {vouch} releases it"
+    return operating.keep(tx, now, [_judge(node, now, run, look) for run in runs])
 
 
 def depart(rt: Runtime, node: Node, instance: Instance) -> str:
@@ -61,7 +72,8 @@ def depart(rt: Runtime, node: Node, instance: Instance) -> str:
         now = instances.get(tx, instance.id)
         if now.state is not instance.state or operations.holder_of(tx, now.id) is not None:
             return ""  # somebody was at work on it since the look
-        why = operating.keep(tx, now, operating.prove(node, now, told.readings, now_ms))
+        runs = generations.of_instance(tx, now.id)
+        why = operating.keep(tx, now, operating.prove(node, now, runs, told.readings, now_ms))
         if why:
             return why
         walk_to(tx, now, State.UNLOADED, "it was unloaded on its node, and nothing of it runs")

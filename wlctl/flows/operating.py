@@ -129,15 +129,21 @@ def silent(rt: Runtime, node: Node, code: str) -> None:
 
 
 def prove(
-    node: Node, instance: Instance, readings: Sequence[Readings], answered_at_ms: int
+    node: Node,
+    instance: Instance,
+    runs: Sequence[Generation],
+    readings: Sequence[Readings],
+    answered_at_ms: int,
 ) -> tuple[Proof, ...]:
-    """Judge every run by what was read of it.
+    """Judge every run by what was read of it; what was proven once stays so.
 
     Args:
         node: As it was last seen before the readings.
-        answered_at_ms: When they came.
+        runs: What is known of them from before.
+        answered_at_ms: When the readings came.
     """
-    return tuple(
+    gone = {run.number: run for run in runs if run.is_gone}
+    proofs = (
         judge(
             one,
             boot_began_at_ms=answered_at_ms - one.read_at_ms,
@@ -145,6 +151,17 @@ def prove(
         )
         for one in readings
     )
+    return tuple(_as_before(gone.get(proof.evidence.generation), proof) for proof in proofs)
+
+
+def _as_before(run: Generation | None, proof: Proof) -> Proof:
+    """Keep what was proven of a run; later readings may say less, as those under another boot do.
+
+    What speaks against it is never kept back.
+    """
+    if run is None or not isinstance(proof, Unproven):
+        return proof
+    return Proven(proof.evidence, f"as before: {(run.evidence or {}).get('because', '')}")
 
 
 def unknown_to(runs: Sequence[Generation], proofs: Sequence[Proof]) -> list[Proof]:

@@ -75,7 +75,7 @@ def prove(rt: Runtime, instance: Instance, *, stored: bool = False) -> Proved:
     if isinstance(answer, Refused):
         return Proved(instance, kept, detail=f"{answer.detail} ({answer.code.value})")
     at_ms = rt.now_ms()
-    proofs = operating.prove(node, instance, answer.readings, at_ms)
+    proofs = operating.prove(node, instance, runs, answer.readings, at_ms)
     matched = operating.match(runs, proofs)
     judged = (_judged(run, proof, at_ms, pruned=answer.pruned) for run, proof in matched)
     return Proved(instance, tuple(judged))

@@ -190,7 +190,8 @@ def _clear(rt: Runtime, wish: Wish, way: _Way, turn: Turn) -> Wish | Beginning:
     answered_at_ms = rt.now_ms()
     with rt.ledger.write(answered_at_ms, rt.author) as tx:
         operations.check(tx, wish.operation)
-        proofs = operating.prove(wish.node, wish.instance, answer.readings, answered_at_ms)
+        runs = generations.of_instance(tx, wish.instance.id)
+        proofs = operating.prove(wish.node, wish.instance, runs, answer.readings, answered_at_ms)
         why = operating.keep(tx, wish.instance, proofs, pruned=answer.pruned)
         evidence = [generations.evidence_json(proof) for proof in proofs]
         instance = instances.get(tx, wish.instance.id)
