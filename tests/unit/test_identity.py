@@ -55,6 +55,11 @@ NODE = Node(
             None,
             id="our own clock was set back, so nothing can be told",
         ),
+        pytest.param(
+            {"boot_id": "b2", "uptime_ms": 10**12, "now_ms": SEEN},
+            Stranger.TWIN,
+            id="our own clock stands where it stood at the last reading",
+        ),
     ],
 )
 def test_what_answers_is_judged_by_what_it_says(

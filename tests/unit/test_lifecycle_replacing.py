@@ -63,6 +63,9 @@ def test_every_block_has_a_row() -> None:
         pytest.param({"retry_at_ms": NOW_MS + 1}, Backoff(NOW_MS + 1), id="it is too early"),
         pytest.param({"retry_at_ms": NOW_MS}, Go(), id="it is time"),
         pytest.param(
+            {"retry_at_ms": NOW_MS + MAX_MS}, Backoff(NOW_MS + MAX_MS), id="the longest wait"
+        ),
+        pytest.param(
             {"retry_at_ms": NOW_MS + MAX_MS + 1}, Go(), id="a clock that was set back waits no more"
         ),
         pytest.param(

@@ -389,6 +389,7 @@ def test_what_our_instances_hold_is_taken(
         pytest.param(["available"] * 3, 2, 1, id="two of three alike"),
         pytest.param(["available"] * 2, 2, 0, id="two of two"),
         pytest.param(["reserved", "available"], 1, 1, id="the one that the node sees taken"),
+        pytest.param(["available", "reserved"], 1, 1, id="wherever it stands"),
         pytest.param(["reserved", "available"], 2, 0, id="that one and another"),
     ],
 )

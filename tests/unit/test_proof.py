@@ -235,8 +235,18 @@ def test_a_boot_that_is_not_known_is_no_other_boot(field: str) -> None:
     assert isinstance(judge(readings, boot_began_at_ms=2, last_reading_at_ms=1), Unproven)
 
 
-def test_a_later_boot_proves_nothing_of_what_is_not_closed() -> None:
-    readings = replace(REBOOTED, closed=False)
+@pytest.mark.parametrize(
+    "left",
+    [
+        pytest.param({}, id="nothing is seen"),
+        pytest.param({"uid_left": 2}, id="somebody has its uid there"),
+        pytest.param({"ctl": CgroupEnd.OCCUPIED}, id="somebody is in its place there"),
+    ],
+)
+def test_a_later_boot_neither_proves_nor_disproves_what_is_not_closed(
+    left: dict[str, object],
+) -> None:
+    readings = replace(REBOOTED, closed=False, **left)  # type: ignore[arg-type]  # by name
 
     assert isinstance(judge(readings, boot_began_at_ms=2, last_reading_at_ms=1), Unproven)
 

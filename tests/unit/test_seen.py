@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from wlctl.lifecycle.machine import IllegalTransition, walk
-from wlctl.lifecycle.seen import STAGED, Seen, ended, judge, number_of, status_text
+from wlctl.lifecycle.seen import Seen, ended, judge, number_of, status_text
 from wlctl.model.actions import Begun, GenerationStatus, InstanceStatus, Restarts
 from wlctl.model.generation import Liveliness
 from wlctl.model.ids import InstanceId, NodeName, PackageId
@@ -130,11 +130,24 @@ def listed(run: GenerationStatus, *, current: int | None = 2) -> InstanceStatus:
             pytest.param(
                 replace(WEB, state=state, unsettled=True),
                 RUN,
-                State.RUNNING if state in STAGED else state,
+                State.RUNNING if may_be_late else state,
                 id=f"a late launch of what is {state}",
             )
-            for state in State
-            if state not in (State.RUNNING, State.UNHEALTHY, State.RESTARTING)
+            for state, may_be_late in (
+                (State.REQUESTED, False),
+                (State.PLACED, False),
+                (State.FETCHING, False),
+                (State.VERIFIED, False),
+                (State.LOADED, True),
+                (State.STOPPING, False),
+                (State.STOPPED, True),
+                (State.FINISHED, True),
+                (State.FAILED, True),
+                (State.LOST, True),
+                (State.RESCHEDULED, False),
+                (State.REVOKED, False),
+                (State.UNLOADED, False),
+            )
         ),
         pytest.param(
             replace(WEB, state=State.STOPPED, unsettled=True),
@@ -222,20 +235,34 @@ def test_a_look_knows_what_a_supervisor_does(
     assert number_of(instance, seen) == current
 
 
+FOURTH = replace(THIRD, number=4, begun=Begun(after=3, age_ms=1_000, why="g3 ended"))
+
+
 @pytest.mark.parametrize(
-    ("generation", "run"),
+    ("generation", "runs", "news"),
     [
-        pytest.param(2, replace(THIRD, begun=None), id="nobody says how it was begun"),
-        pytest.param(3, THIRD, id="it is known"),
-        pytest.param(4, THIRD, id="a later one has its number already"),
+        pytest.param(2, [GONE, replace(THIRD, begun=None)], (), id="nobody says how it was begun"),
+        pytest.param(3, [GONE, THIRD], (), id="it is known"),
+        pytest.param(4, [GONE, THIRD], (), id="a later one has its number already"),
+        pytest.param(2, [GONE, THIRD, FOURTH], (3, 4), id="two since the one that is known"),
+        pytest.param(3, [GONE, THIRD, FOURTH], (4,), id="one since another that was begun so"),
+        pytest.param(
+            2,
+            [GONE, THIRD, replace(FOURTH, begun=None)],
+            (),
+            id="nobody says how the newest was begun",
+        ),
     ],
 )
-def test_only_a_run_that_a_supervisor_began_is_news(generation: int, run: GenerationStatus) -> None:
+def test_only_a_run_that_a_supervisor_began_is_news(
+    generation: int, runs: list[GenerationStatus], news: tuple[int, ...]
+) -> None:
     instance = replace(WEB, generation=generation)
-    seen = InstanceStatus(WEB.id, "running", 5, 3, "web", "p", (GONE, run), restarts=POLICY)
+    current = runs[-1].number
+    seen = InstanceStatus(WEB.id, "running", 5, current, "web", "p", tuple(runs), restarts=POLICY)
 
-    assert judge(instance, seen).begun == ()
-    assert number_of(instance, seen) == generation
+    assert tuple(run.number for run in judge(instance, seen).begun) == news
+    assert number_of(instance, seen) == (news[-1] if news else generation)
 
 
 def test_an_exit_that_is_missing_twice_is_unknown() -> None:
