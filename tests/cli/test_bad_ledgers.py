@@ -98,6 +98,30 @@ def test_each_is_one_line_and_its_exit_code_and_the_file_stays(
     assert content(made) == before
 
 
+def test_a_directory_that_others_can_write_is_said_by_doctor(program: Program, made: Path) -> None:
+    assert "others can write" not in program.run("doctor").stdout
+    made.parent.chmod(0o775)
+
+    done = program.run("doctor")
+
+    assert f"others can write {made.parent}" in done.stdout
+    assert f"`chmod go-w {made.parent}`" in done.stdout
+    assert "\npolicy " in done.stdout, "all else is examined, too"
+
+
+def test_a_key_that_is_gone_is_said_with_where_it_can_be_had_back(
+    program: Program, made: Path
+) -> None:
+    (made.parent / "keys/ssh_ed25519").unlink()
+
+    done = program.run("doctor")
+
+    (line,) = (line for line in done.stdout.splitlines() if line.startswith("keys "))
+    assert "there is no file" in line
+    assert line.endswith("`wlctl help recover-ledger`")
+    assert done.returncode == 2
+
+
 def test_only_init_makes_a_ledger_and_only_where_its_directory_is(program: Program) -> None:
     named = program.directory / "missing" / "ledger.db"
 

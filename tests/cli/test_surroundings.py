@@ -78,10 +78,40 @@ def test_a_project_file_that_others_can_write_is_refused_and_says_how_to_mend_it
     done = program.sh("echo 'output = \"json\"' > wlctl.toml && chmod 666 wlctl.toml; wlctl ps")
 
     assert done.stderr == (
-        "wlctl: wlctl.toml here can be written by others, so it is not read: "
+        "wlctl: wlctl.toml can be written by others, so it is not read: "
         "chmod go-w wlctl.toml [invalid-file]\n"
     )
     assert done.returncode == 2
+
+
+def test_settings_that_others_can_write_are_refused_since_they_name_commands(
+    program: Program,
+) -> None:
+    config = program.directory / "home/.config/wlctl/config.toml"
+    config.parent.mkdir(parents=True)
+    config.write_text('[alerts]\ncommand = ["/tmp/theirs"]\n')
+    config.chmod(0o664)
+
+    done = program.run("config", "show")
+
+    said = f"wlctl: {config} can be written by others, so it is not read: chmod go-w {config}"
+    assert (done.returncode, done.stderr) == (2, f"{said} [invalid-file]\n")
+    config.chmod(0o644)
+    assert program.run("config", "show").returncode == 0
+
+
+def test_a_node_that_is_none_is_said_where_it_is_to_be_preferred_or_avoided(
+    program: Program,
+) -> None:
+    program.run("init")
+
+    done = program.run("place", "nowhere", "--avoid", "elm", "--prefer", "oak")
+
+    assert [line.partition(":")[2].partition(",")[0] for line in done.stderr.splitlines()[:2]] == [
+        " there is no node oak (--prefer)",
+        " there is no node elm (--avoid)",
+    ]
+    assert done.stderr.endswith("[invalid-file]\n"), "and all else is looked at as ever"
 
 
 def at_a_terminal(program: Program, argv: list[str], columns: int) -> tuple[int, str]:

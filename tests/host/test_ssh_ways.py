@@ -680,8 +680,9 @@ def test_no_agent_is_asked_where_none_is_wanted(
     monkeypatch.setenv("SSH_AUTH_SOCK", str(agent))
     without_keys(ways, "Host far\n IdentityAgent none\n IdentityFile none")
 
-    with pytest.raises(AuthFailed, match="no key to try"):
+    with pytest.raises(AuthFailed, match="no key to try") as failed:
         ways.connect()
+    assert failed.value.hint == "`wlctl doctor` examines wlctl's own key", "not the node's lines"
 
 
 def test_of_an_agent_only_the_keys_that_are_named_are_tried(

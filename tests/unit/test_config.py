@@ -169,6 +169,17 @@ def test_a_variable_names_several_nodes_with_commas(places: Places) -> None:
     assert load(places, {}, {"WLCTL_PLACE_AVOID": "elm, oak"}).place_avoid == ("elm", "oak")
 
 
+def test_whoever_misspells_a_table_is_told_of_every_one(places: Places) -> None:
+    assert places.user_file is not None
+    places.user_file.write_text("[nothing]\nx = 1\n")
+
+    with pytest.raises(InvalidFile) as failed:
+        load(places, {}, {})
+
+    assert failed.value.hint is not None
+    assert failed.value.hint.endswith(", [alerts], [secrets]")
+
+
 def test_an_empty_variable_is_no_word(places: Places) -> None:
     assert load(places, {}, {"WLCTL_OUTPUT": "", "WLCTL_DB": ""}).origins["db"] is config.DEFAULT
 

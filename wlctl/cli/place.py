@@ -14,8 +14,8 @@ from wlctl.cli.placed import Waits
 from wlctl.cli.progress import progress
 from wlctl.cli.times import duration_s
 from wlctl.config import Settings
-from wlctl.errors import ExitCode, Interrupted, InvalidFile, UsageError
-from wlctl.flows import ending, plan, waiting
+from wlctl.errors import ExitCode, Interrupted, InvalidFile, UnknownName, UsageError
+from wlctl.flows import ending, nodes, plan, waiting
 from wlctl.flows import place as flow
 from wlctl.flows import snapshot as from_snapshot
 from wlctl.flows.deciding import Order
@@ -50,6 +50,7 @@ def place(ctx: typer.Context, asked: Asked) -> None:
     session = session_of(ctx)
     _check(asked)
     order = _order(asked, session.settings)
+    _note_strangers(session, asked)
     timeout_s = duration_s(asked.timeout, of="--timeout")
     what = "deciding" if asked.dry_run else "placing"
     with (
@@ -81,6 +82,20 @@ def _check(asked: Asked) -> None:
         raise UsageError("--plan-out keeps what a dry run found", hint="add --dry-run")
     if asked.snapshot is not None and not asked.dry_run:
         raise UsageError("nothing can be placed on a saved fleet", hint="add --dry-run")
+
+
+def _note_strangers(session: Session, asked: Asked) -> None:
+    """Say which nodes that are to be preferred or avoided are none: nothing else would."""
+    if asked.snapshot is not None:
+        return
+    for option, names in (("--prefer", asked.prefer), ("--avoid", asked.avoid)):
+        for name in names or ():
+            try:
+                nodes.get(session.runtime, name)
+            except UnknownName as failure:
+                session.note(
+                    f"{failure.message} ({option}), so that changes nothing: {failure.hint}"
+                )
 
 
 def _order(asked: Asked, settings: Settings) -> Order:

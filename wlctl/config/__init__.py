@@ -347,6 +347,8 @@ def _key_of(name: str, path: Path | None, *, project: bool) -> str:
             f"{path}: a project file may not set {name}",
             hint=f"it may set {', '.join(allowed)}; move {name} to your own config.toml",
         )
+    tables = () if project else (f"[{alerting.TABLE}]", f"[{secrets.TABLE}]")
+    allowed += tables
     near = get_close_matches(name, allowed, n=1)
     hint = f"did you mean {near[0]}?" if near else f"it may set {', '.join(allowed)}"
     raise InvalidFile(f"{path}: there is no setting {name}", hint=hint)

@@ -21,11 +21,13 @@ def read_project(path: Path | None) -> dict[str, object]:
 
 
 def read(path: Path | None, *, guarded: bool = False) -> dict[str, object]:
-    """Read a TOML file; a missing one is empty.
+    """Read a TOML file; a missing one is empty, and one that others can write is refused.
+
+    Settings name commands that are run, and where secrets are got.
 
     Args:
         path: None for a file that there is no place for.
-        guarded: It must belong to us or to root, and be written by nobody else.
+        guarded: It must belong to us or to root: anybody may have put it there.
 
     Raises:
         InvalidFile: It cannot be read, or is no settings file.
@@ -41,6 +43,7 @@ def read(path: Path | None, *, guarded: bool = False) -> dict[str, object]:
                 raise InvalidFile(f"{path} is not a regular file", hint="move it away")
             if guarded:
                 _check_owner(path, status)
+            _check_mode(path, status)
             with os.fdopen(descriptor, "rb", closefd=False) as file:
                 content = file.read(FILE_MAX_BYTES + 1)
         finally:
@@ -71,8 +74,11 @@ def _check_owner(path: Path, status: os.stat_result) -> None:
             f"{path} here belongs to another user, so it is not read",
             hint="run wlctl in another directory, or own the file",
         )
+
+
+def _check_mode(path: Path, status: os.stat_result) -> None:
     if status.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
         raise InvalidFile(
-            f"{path} here can be written by others, so it is not read",
+            f"{path} can be written by others, so it is not read",
             hint=f"chmod go-w {path}",
         )

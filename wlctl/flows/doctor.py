@@ -1,5 +1,6 @@
 """Look at everything an installation stands on, and say what is wrong and what to do about it."""
 
+import stat
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from enum import StrEnum
@@ -43,7 +44,7 @@ def examine(rt: Runtime) -> list[Finding]:
     """Examine ledger, keys, trust, fleet, passes and alerts; contacts no node, changes nothing."""
     found = [_guarded("ledger", lambda: _ledger(rt))]
     found.append(_guarded("keys", lambda: _keys(rt)))
-    if found[0].health is Health.GOOD:
+    if found[0].health is not Health.BAD:
         found.append(_guarded("signers", lambda: _signers(rt)))
         found.append(_guarded("policy", lambda: _policy(rt)))
         found.append(_guarded("revocations", lambda: _revocations(rt)))
@@ -67,11 +68,20 @@ def _ledger(rt: Runtime) -> Finding:
     if why is not None:
         raise error_of(why)
     where = f"{rt.home.ledger}, {seq} events, installation {rt.ledger.installation}"
+    directory = rt.home.ledger.parent
+    mode = directory.stat().st_mode
+    if mode & (stat.S_IWGRP | stat.S_IWOTH) and not mode & stat.S_ISVTX:
+        risk = f"others can write {directory}, so they can put another ledger in its place"
+        return Finding("ledger", Health.NOTE, risk, f"`chmod go-w {directory}`")
     return Finding("ledger", Health.GOOD, where)
 
 
 def _keys(rt: Runtime) -> Finding:
     for path in (rt.home.ssh_key, rt.home.checkpoint_key):
+        if not path.exists():
+            gone = f"there is no file {path}"
+            code = ExitCode.USAGE
+            return Finding("keys", Health.BAD, gone, "`wlctl help recover-ledger`", code)
         signing.load_private_key(path)
     return Finding("keys", Health.GOOD, f"{rt.home.keys}, readable by their owner alone")
 

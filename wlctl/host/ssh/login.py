@@ -87,16 +87,16 @@ def _failure(hop: Hop, tale: _Tale) -> AuthFailed | CertificateExpired:
             f"no login as {who}: {tale.expired[0]}",
             hint="have a new certificate signed, and put it in that file",
         )
+    hint = "add wlctl's public key to the login's ~/.ssh/authorized_keys there"
     if tale.tried:
         keys = "key" if tale.tried == 1 else "keys"
         said = f"none of {tale.tried} {keys} is taken for {who}"
     else:
         said = f"there is no key to try for {who}"
+        hint = "`wlctl doctor` examines wlctl's own key"
     if tale.passed_over:
         said += f" ({'; '.join(tale.passed_over[:3])})"
-    return AuthFailed(
-        said, hint="add wlctl's public key to the login's ~/.ssh/authorized_keys there"
-    )
+    return AuthFailed(said, hint=hint)
 
 
 def _accepts(ssh: Connection, user: str, key: paramiko.PKey, tale: _Tale) -> bool:
