@@ -6,13 +6,17 @@ import pytest
 
 from tests.unit.test_proof import GONE
 from tests.unit.test_seen import WEB
-from wlctl.cli import ending, starting
+from wlctl.cli import ending, reconcile, starting
+from wlctl.flows.done import Done
 from wlctl.flows.ending import End, Ending
 from wlctl.flows.ending import Verb as Ends
+from wlctl.flows.reconcile import Pass
 from wlctl.flows.start_intents import Begin, Beginning, Verb
 from wlctl.lifecycle.proof import judge
+from wlctl.lifecycle.table import Act
 from wlctl.model.actions import Launched
 from wlctl.model.generation import Containment
+from wlctl.model.ids import NodeName
 from wlctl.model.instance import State
 
 LAUNCHED = Launched(
@@ -119,3 +123,23 @@ def test_how_an_ending_went(end: End, code: int, said: str) -> None:
     assert ending._exit_code(found) == code
     assert next(ending._lines(found)) == said
     assert ending._json(found)["outcome"] == end.value
+
+
+def test_a_dry_run_of_a_pass_says_what_would_be_done_and_never_that_it_was() -> None:
+    elm = NodeName("elm")
+    came = (Done("web", elm, Act.START_AGAIN, "dry_run"), Done("db", elm, None, "dry_run"))
+
+    assert list(reconcile.lines(Pass(asked=1, done=came), dry_run=True)) == [
+        "would start again web on elm",
+        "would finish db on elm",
+        "1 node; 2 would be brought nearer, 0 not as they should be",
+    ]
+
+
+def test_a_pass_says_what_came_of_each_copy() -> None:
+    done = (Done("web", NodeName("elm"), Act.START_AGAIN, "running"),)
+
+    assert list(reconcile.lines(Pass(asked=1, done=done), dry_run=False)) == [
+        "web on elm: start again, running",
+        "1 node; 1 brought nearer, 0 not as they should be",
+    ]

@@ -19,7 +19,8 @@ def elm(setting: Setting) -> FakeNode:
 
 
 def run_of(setting: Setting, **how: object) -> int:
-    return logs.run_of(setting.instance("web"), **how)  # type: ignore[arg-type]  # by name
+    with setting.runtime() as rt:
+        return logs.run_of(rt, setting.instance("web"), **how)  # type: ignore[arg-type]  # by name
 
 
 def test_which_run_is_meant(setting: Setting, elm: FakeNode) -> None:
@@ -43,6 +44,14 @@ def test_the_newest_run_is_the_one_that_its_node_says(setting: Setting, elm: Fak
         found = logs.logs(rt, "web", lines=10)
 
     assert (found.generation, found.is_over) == (2, False)
+
+
+def test_the_run_before_the_newest_is_known_of_one_that_was_begun_again_by_itself(
+    setting: Setting, elm: FakeNode
+) -> None:
+    elm.begin_again(setting.instance("web").id)
+
+    assert run_of(setting, previous=True) == 1, "the ledger knows of one run, its node of two"
 
 
 def test_what_never_ran_has_no_output(setting: Setting) -> None:

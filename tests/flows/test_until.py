@@ -69,6 +69,9 @@ def test_healthy_needs_the_check_to_pass_where_there_is_one(setting: Setting) ->
     assert waited(setting, "healthy", for_s=5) == Waited(
         "web", Came.TIMEOUT, "running", "its health is starting"
     )
+    elm.health[iid] = "healthy"
+    assert waited(setting, "stopped", for_s=3).detail == "", "nothing is wrong with its health"
+    elm.health[iid] = "starting"
     at_look(setting, 3, lambda: elm.health.update({iid: "healthy"}))
     assert waited(setting, "healthy") == Waited("web", Came.THERE, "running")
     assert setting.instance("web").health == "healthy"

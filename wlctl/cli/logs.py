@@ -40,7 +40,7 @@ def logs(
     (instance,) = targets.find(
         session, [name], workload="", node="", labels=None, everything=False, gone=True
     )
-    run = flow.run_of(instance, generation=generation, previous=previous)
+    run = flow.run_of(session.runtime, instance, generation=generation, previous=previous)
     if follow:
         _follow(session, instance, run, tail=tail, raw=raw)
         return

@@ -19,6 +19,9 @@ from wlctl.model.event import Json
 
 SCHEMA = "wlctl.reconcile/1"
 
+DRY_RUN = "dry_run"
+"""What came of a copy about which something would be done."""
+
 
 def reconcile(
     ctx: typer.Context,
@@ -89,7 +92,7 @@ def _show(session: Session, found: Pass, *, quiet: bool, dry_run: bool) -> None:
     if quiet and found.is_quiet:
         return
     if session.output is Output.TABLE and not quiet and found.is_quiet:
-        session.streams.data(f"{_summary(found)}\n", now=True)
+        session.streams.data(f"{_summary(found, dry_run=dry_run)}\n", now=True)
         return
     told: dict[str, Json] = {
         "dry_run": dry_run,
@@ -102,7 +105,7 @@ def _show(session: Session, found: Pass, *, quiet: bool, dry_run: bool) -> None:
         "closed": [_alert(one) for one in found.closed],
         "open_alerts": found.open,
     }
-    render.document(session, SCHEMA, told, [*_lines(found), _summary(found)])
+    render.document(session, SCHEMA, told, list(lines(found, dry_run=dry_run)))
 
 
 def _json(one: Done) -> dict[str, Json]:
@@ -121,6 +124,12 @@ def _alert(kept: KeptAlert) -> dict[str, Json]:
     return {"kind": one.kind.value, "subject": one.subject, "reason": one.reason}
 
 
+def lines(found: Pass, *, dry_run: bool) -> Iterator[str]:
+    """Say what a pass found and did, or would do."""
+    yield from _lines(found)
+    yield _summary(found, dry_run=dry_run)
+
+
 def _lines(found: Pass) -> Iterator[str]:
     for name, failure in found.silent.items():
         yield f"{name} cannot be looked at ({failure.code}): {failure.message}"
@@ -128,6 +137,9 @@ def _lines(found: Pass) -> Iterator[str]:
         what = one.act.value if one.act is not None and one.act is not Act.NOTHING else "finish"
         if one.act is Act.NOTHING:
             what = "seen"
+        if one.came == DRY_RUN:
+            yield f"would {what.replace('_', ' ')} {one.name} on {one.node}"
+            continue
         trouble = f": {one.trouble}" if one.trouble else ""
         yield f"{one.name} on {one.node}: {what.replace('_', ' ')}, {one.came}{trouble}"
     if found.isolated:
@@ -140,15 +152,16 @@ def _lines(found: Pass) -> Iterator[str]:
         yield f"alert {kept.id}, {kept.alert.kind.value}{subject}: over"
 
 
-def _summary(found: Pass) -> str:
+def _summary(found: Pass, *, dry_run: bool) -> str:
     if found.is_other:
         return "another reconcile is at work on this ledger: nothing to do here"
     silent = f", {len(found.silent)} silent" if found.silent else ""
     if found.open:
         silent += f"; alerts open: {found.open}"
     wrong = sum(bool(one.trouble) for one in found.done)
+    would = "would be " if dry_run else ""
     did = (
-        f"{len(found.done) - wrong} brought nearer, {wrong} not as they should be"
+        f"{len(found.done) - wrong} {would}brought nearer, {wrong} not as they should be"
         if found.done
         else "nothing to do"
     )

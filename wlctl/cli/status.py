@@ -153,7 +153,8 @@ def _run_lines(one: Status) -> Iterator[str]:
     yield _line("run", f"g{number}{_leader(run)}{times_}")
     yield from _restart_lines(one)
     if run is not None and run.health:
-        misses = f", {run.misses} checks in a row have failed" if run.misses else ""
+        failed = render.counted(run.misses, "check")
+        misses = f", {failed} in a row failed" if run.misses else ""
         yield _line("health", f"{run.health}{misses}")
     if run is not None and run.oom_kills:
         yield _line("memory", f"the kernel killed {run.oom_kills} of it for want of memory")

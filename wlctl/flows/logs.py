@@ -22,12 +22,17 @@ NEWEST = 0
 """The run that was launched last, by its node's word: a supervisor may have begun it by itself."""
 
 
-def run_of(instance: Instance, *, generation: int | None = None, previous: bool = False) -> int:
+def run_of(
+    rt: Runtime, instance: Instance, *, generation: int | None = None, previous: bool = False
+) -> int:
     """Say which run's output is meant: `NEWEST`, the one before, or the one of that number.
+
+    Which one is before the newest its node is asked: a supervisor may have begun that by itself.
 
     Raises:
         NoOutput: It was never started, or only once.
         UsageError: Two are asked for.
+        Unreachable: Its node would have to say it, and does not answer.
     """
     if previous and generation is not None:
         raise UsageError("--previous and --generation name two runs", hint="leave one out")
@@ -35,9 +40,10 @@ def run_of(instance: Instance, *, generation: int | None = None, previous: bool 
         raise NoOutput(f"{instance.name} never ran, so there is no output")
     if not previous:
         return NEWEST if generation is None else generation
-    if instance.generation == 1:
+    newest = tail(rt, instance, NEWEST, lines=0).generation
+    if newest == 1:
         raise NoOutput(f"{instance.name} ran only once, so there is no run before")
-    return instance.generation - 1
+    return newest - 1
 
 
 def logs(rt: Runtime, word: str, *, generation: int | None = None, lines: int) -> LogTail:
@@ -53,7 +59,7 @@ def logs(rt: Runtime, word: str, *, generation: int | None = None, lines: int) -
     """
     with rt.ledger.read() as tx:
         instance = instances.find(tx, word)
-    return tail(rt, instance, run_of(instance, generation=generation), lines=lines)
+    return tail(rt, instance, run_of(rt, instance, generation=generation), lines=lines)
 
 
 def tail(rt: Runtime, instance: Instance, run: int, *, lines: int) -> LogTail:

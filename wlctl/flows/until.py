@@ -138,7 +138,8 @@ def wait(
 
 
 def _health(instance: Instance) -> str:
-    return f"its health is {instance.health}" if instance.health else ""
+    """Say what its health is instead; of one that is healthy its state is what keeps it."""
+    return f"its health is {instance.health}" if instance.health not in ("", HEALTHY) else ""
 
 
 def _observe(rt: Runtime, instance: Instance) -> tuple[Instance, str]:
