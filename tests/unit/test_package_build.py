@@ -11,7 +11,7 @@ import pytest
 
 from tests.unit.packages import MINIMAL, a_package, put_signature, with_line
 from wlctl.errors import FilesUnreadable, InvalidFile
-from wlctl.package import manifest
+from wlctl.package import manifest, tree
 from wlctl.package.build import add_signature, build, describe, is_stale
 
 ALL = with_line('files = ["./"]')
@@ -416,3 +416,16 @@ def test_a_directory_that_takes_no_file_is_said_in_one_line(tmp_path: Path) -> N
     assert "\n" not in failure.value.message
     assert not (package / "manifest.json").exists()
     assert list((package / "sheets").iterdir()) == [package / "sheets" / "any"]
+
+
+def test_what_the_system_does_not_open_is_named_by_its_whole_path(tmp_path: Path) -> None:
+    package = a_package(tmp_path)
+
+    with (
+        tree.opened(package) as root,
+        pytest.raises(FileNotFoundError) as failed,
+        tree.opened_file(root, "bin/none"),
+    ):
+        pass
+
+    assert failed.value.filename == "bin/none", "its name alone would not say where to look"

@@ -120,6 +120,8 @@ def test_a_condition_means(text: str, meant: Requirement) -> None:
         pytest.param("", id="nothing"),
         pytest.param("=x", id="no subject"),
         pytest.param("a.b=", id="no value"),
+        pytest.param("label.env==prod", id="equal as programmers write it"),
+        pytest.param("a.b>==1", id="nor so"),
         pytest.param("a..b=1", id="an empty segment"),
         pytest.param("a b=1", id="two words"),
         pytest.param("a.b>1", id="an unknown sign"),

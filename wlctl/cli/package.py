@@ -63,7 +63,7 @@ def build(
     built = flow.build(directory)
     if built.dropped_signatures:
         count = len(built.dropped_signatures)
-        session.streams.note(f"removed {count} signature(s) of what it was before")
+        session.streams.note(f"removed {render.counted(count, 'signature')} of what it was before")
     value: dict[str, Json] = {**_summary(built.manifest), "changed": built.is_new}
     stated = built.manifest
     lines = [f"built {_title(stated)}{'' if built.is_new else ' (nothing changed)'}"]

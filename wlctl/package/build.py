@@ -220,4 +220,4 @@ def _told(directory: Path) -> Iterator[None]:
     except tree.NotPlain as error:
         raise InvalidFile(f"{directory}: {error.what}") from error
     except OSError as error:
-        raise tree.unreadable(str(error.filename or directory), error) from error
+        raise tree.unreadable(str(directory / (error.filename or "")), error) from error

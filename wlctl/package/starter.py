@@ -105,7 +105,7 @@ def write(directory: Path) -> tuple[str, ...]:
         for path, (text, mode) in contents.items():
             _create(directory / path, text, mode)
     except OSError as error:
-        raise tree.unreadable(str(error.filename or directory), error) from error
+        raise tree.unreadable(str(directory / (error.filename or "")), error) from error
     return tuple(contents)
 
 

@@ -37,10 +37,10 @@ def opened(directory: Path) -> Iterator[int]:
     try:
         root = os.open(directory, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     except (FileNotFoundError, NotADirectoryError) as error:
-        raise InvalidFile(
-            f"{directory} is not a package directory",
-            hint=f"make one with `wlctl package init {directory}`",
-        ) from error
+        hint = f"make one with `wlctl package init {directory}`"
+        if isinstance(error, NotADirectoryError):
+            hint = f"give the directory that has the workload.toml, e.g. {directory.parent}"
+        raise InvalidFile(f"{directory} is not a package directory", hint=hint) from error
     except OSError as error:
         raise unreadable(str(directory), error) from error
     try:
@@ -97,6 +97,7 @@ def _opened_at(directory: int, name: str, flags: int, path: str) -> int:
             raise NotPlain(f"{quoted(path)} is {_noun(status.st_mode)}") from error
         if error.errno == errno.ENXIO:  # a socket cannot be opened
             raise NotPlain(f"{quoted(path)} is a socket or a device") from error
+        error.filename = path  # its last segment alone would not say which
         raise
 
 

@@ -60,6 +60,8 @@ def parse(text: str) -> Where:
     raw = found["value"].strip()
     if not raw:
         raise UsageError(f"--where {text!r} compares with nothing", hint=_FORMS)
+    if raw.startswith("="):
+        raise UsageError(f"--where {text!r}: equal is a single =", hint=_FORMS)
     return Where(subject, op, raw)
 
 
