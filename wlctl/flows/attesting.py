@@ -92,12 +92,8 @@ def _there(tx: ReadTx, node: Node, *, replaced: bool) -> tuple[Instance, ...]:
     return tuple(
         one
         for one in sorted(found.values(), key=lambda one: (one.name, one.id))
-        if _is_from_before(node, one) is replaced
+        if node.was_another_at(one.created_at_ms) is replaced
     )
-
-
-def _is_from_before(node: Node, instance: Instance) -> bool:
-    return node.rekeyed_at_ms is not None and instance.created_at_ms <= node.rekeyed_at_ms
 
 
 def _refuse_if_it_answers(rt: Runtime, node: Node) -> None:

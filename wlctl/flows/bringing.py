@@ -7,7 +7,7 @@ tried again less and less often.
 from dataclasses import replace
 
 from wlctl.errors import Busy, Overtaken, WlctlError
-from wlctl.flows import acting, recover, replacing
+from wlctl.flows import acting, recover, replacing, rivals
 from wlctl.flows.done import Done
 from wlctl.flows.looking import Look
 from wlctl.flows.mirror import changes, mirror
@@ -199,7 +199,7 @@ def case_of(tx: ReadTx, instance: Instance, look: Look) -> Case:
         same_boot=boot_id == look.status.boot_id,
         has_other=any(map(acting.lives, others)),
         has_open=any(map(acting.may_live, others)),
-        is_gone=all(run.is_gone for run in runs),
+        is_gone=all(run.is_gone for run in runs) or rivals.is_replaced_and_attested(tx, instance),
         is_ended=status is not None and judging.is_ended_by_lease(status),
         runs_once=instance.kind is not Kind.SERVICE,
     )

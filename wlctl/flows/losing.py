@@ -5,7 +5,7 @@ from contextlib import ExitStack, suppress
 from functools import partial
 
 from wlctl.errors import Busy, Overtaken
-from wlctl.flows import fanout, leasing, operating, replacing, staged, succession
+from wlctl.flows import fanout, leasing, operating, replacing, rivals, staged, succession
 from wlctl.flows.done import Done
 from wlctl.flows.intents import walk_to
 from wlctl.flows.replacing import Begun, Came, Replaced
@@ -86,7 +86,7 @@ def _settle_by_leases(rt: Runtime, dead: Collection[NodeName]) -> None:
 
 def _is_lost(tx: ReadTx, instance: Instance) -> bool:
     is_free = not instance.unsettled and operations.holder_of(tx, instance.id) is None
-    return is_free and _on_dead(instance) is Act.LOSE
+    return is_free and _on_dead(instance) is Act.LOSE and not rivals.is_replaced(tx, instance)
 
 
 def _on_dead(instance: Instance) -> Act:
@@ -101,8 +101,12 @@ def lost_on(rt: Runtime, dead: Collection[NodeName]) -> list[InstanceId]:
     if not dead:
         return []
     with rt.ledger.read() as tx:
-        copies = instances.current_on(tx, dead)
-    return [one.id for one in copies if _on_dead(one) is Act.REPLACE and not one.unsettled]
+        return [one.id for one in instances.current_on(tx, dead) if _is_to_be_replaced(tx, one)]
+
+
+def _is_to_be_replaced(tx: ReadTx, instance: Instance) -> bool:
+    is_lost = _on_dead(instance) is Act.REPLACE and not instance.unsettled
+    return is_lost and not rivals.is_replaced(tx, instance)
 
 
 def place_anew(rt: Runtime, lost: Sequence[InstanceId], *, dry_run: bool) -> list[Done]:

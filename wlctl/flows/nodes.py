@@ -292,7 +292,7 @@ def check_placed_there(node: Node, placed_at_ms: int) -> None:
     Raises:
         ForeignNode: The name has passed to another machine since: its answer would prove nothing.
     """
-    if node.rekeyed_at_ms is not None and placed_at_ms <= node.rekeyed_at_ms:
+    if node.was_another_at(placed_at_ms):
         raise ForeignNode(
             f"it was placed on the machine that was {node.name} before it was replaced",
             hint=f"`wlctl node attest-dead {node.name} --replaced` releases what it held there",

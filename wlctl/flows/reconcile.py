@@ -21,6 +21,7 @@ from wlctl.flows import (
     liveness,
     looking,
     losing,
+    rivals,
     succession,
     upkeep,
 )
@@ -265,7 +266,10 @@ def _homeless(rt: Runtime, done: Done) -> InstanceId | None:
     """Find the lost copy that its own node will not have again, if nothing of it is left there."""
     with rt.ledger.read() as tx:
         one = instances.holder_of(tx, done.name)
-        if one is None or not all(run.is_gone for run in generations.of_instance(tx, one.id)):
+        if one is None:
+            return None
+        is_gone = all(run.is_gone for run in generations.of_instance(tx, one.id))
+        if not (is_gone or rivals.is_replaced_and_attested(tx, one)):
             return None
     return one.id
 

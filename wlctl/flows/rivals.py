@@ -1,5 +1,7 @@
 """Is there another copy of the same order, beside which a copy must not be started?"""
 
+from collections.abc import Collection
+
 from wlctl.ledger import generations, instances, nodes
 from wlctl.ledger.store import ReadTx
 from wlctl.model.instance import CLOSED, Instance, State
@@ -29,6 +31,16 @@ def standing_in(tx: ReadTx, instance: Instance) -> Instance | None:
     return None
 
 
+def left_by(tx: ReadTx, names: Collection[str]) -> list[Instance]:
+    """Give what stood in for copies that had one of these names and are closed, and may run."""
+    left = [one for one in instances.standing_in(tx) if one.name in names]
+    return [
+        one
+        for one in left
+        if one.replaces != one.id and instances.holder_of(tx, one.name) is None and may_run(tx, one)
+    ]
+
+
 def may_run(tx: ReadTx, instance: Instance) -> bool:
     """Answer whether something of a copy may run, as far as anybody has proven or vouched for."""
     if instance.state in CLOSED:
@@ -41,4 +53,20 @@ def may_run(tx: ReadTx, instance: Instance) -> bool:
 
 
 def _is_attested_dead(tx: ReadTx, instance: Instance) -> bool:
-    return nodes.get(tx, instance.node).attested_dead_at_ms is not None
+    node = nodes.get(tx, instance.node)
+    return node.attested_dead_at_ms is not None or is_replaced_and_attested(tx, instance)
+
+
+def is_replaced(tx: ReadTx, instance: Instance) -> bool:
+    """Answer whether another machine has its node's name by now, and nobody vouched for its own.
+
+    Whatever that one shows, and that it was started or fell silent, says nothing about this copy.
+    """
+    is_elsewhere = nodes.get(tx, instance.node).was_another_at(instance.created_at_ms)
+    return is_elsewhere and instances.is_holding(tx, instance.id)
+
+
+def is_replaced_and_attested(tx: ReadTx, instance: Instance) -> bool:
+    """Answer whether its machine was replaced, and an operator vouched that it runs nothing."""
+    is_elsewhere = nodes.get(tx, instance.node).was_another_at(instance.created_at_ms)
+    return is_elsewhere and not instances.is_holding(tx, instance.id)

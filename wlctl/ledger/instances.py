@@ -155,6 +155,13 @@ def release(tx: WriteTx, instance_id: InstanceId) -> None:
     )
 
 
+def is_holding(tx: ReadTx, instance_id: InstanceId) -> bool:
+    """Answer whether the instance holds anything: nothing was proven or vouched for."""
+    still_held = reservations.c.released_at_ms.is_(None)
+    query = select(reservations.c.instance_id).where(reservations.c.instance_id == instance_id)
+    return tx.conn.execute(query.where(still_held)).first() is not None
+
+
 def hold_again(tx: WriteTx, instance_id: InstanceId, claims: "Sequence[Claim]") -> None:
     """Let the instance hold anew what it held before, with other capabilities where it must."""
     tx.conn.execute(

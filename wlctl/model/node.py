@@ -138,6 +138,10 @@ class Node:
         has_none = self.facts is not None and self.facts.containment == Settles.LEADER_ONLY.value
         return has_none and self.settles is Settles.LEADER_ONLY
 
+    def was_another_at(self, at_ms: int) -> bool:
+        """Answer whether another machine had the name then: of that one nothing is known here."""
+        return self.rekeyed_at_ms is not None and at_ms <= self.rekeyed_at_ms
+
     def is_cordoned_at(self, now_ms: int) -> bool:
         """Answer whether it takes nothing new: until, and not at, the end that was set."""
         until_ms = self.cordoned_until_ms
