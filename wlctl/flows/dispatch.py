@@ -170,6 +170,8 @@ def _next(
         holder = instances.holder_of(tx, wanted.name)
         if (None if holder is None else holder.id) != wanted.replaces:
             return None  # somebody placed that name meanwhile, or ended what was to be replaced
+        if not wanted.is_wanted(tx):
+            return None
         again = replace(wanted.order, count=1)
         decision = deciding.decide(rt, tx, tx.now_ms, again, wanted.admitted)
         fresh = {candidate.node: candidate for candidate in decision.ranked}

@@ -1,5 +1,6 @@
 """Write down that a copy is about to be placed on a node, before anything is sent there."""
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from wlctl.flows import deciding, witnesses
@@ -9,7 +10,7 @@ from wlctl.flows.runtime import Runtime
 from wlctl.ledger import attempts, chain, generations, instances, nodes, operations
 from wlctl.ledger.attempts import Attempt
 from wlctl.ledger.operations import Operation, Turn
-from wlctl.ledger.store import WriteTx
+from wlctl.ledger.store import ReadTx, WriteTx
 from wlctl.lifecycle.machine import IllegalTransition, walk
 from wlctl.model import actions
 from wlctl.model.ids import DecisionId, InstanceId
@@ -22,6 +23,11 @@ REQUEST_VALID_MS = 60_000
 """How long a node may take to begin with a request; one that is read later does nothing."""
 
 
+def always(_tx: ReadTx) -> bool:
+    """Answer for what takes nobody's place."""
+    return True
+
+
 @dataclass(frozen=True, slots=True)
 class Wanted:
     """One copy that is to be placed, on whichever node will have it.
@@ -32,6 +38,8 @@ class Wanted:
         order_row: Number of the order in the ledger.
         request: What was decided about; of it, this is one copy.
         replaces: The copy whose place it takes.
+        is_wanted: Asked before each further node is tried: whether nothing else was asked of the
+            copy whose place it takes, and that one is as it was.
         secrets: Values, which are kept nowhere else and never shown.
     """
 
@@ -43,6 +51,7 @@ class Wanted:
     admitted: Admitted
     request: PlaceRequest
     replaces: InstanceId | None = None
+    is_wanted: Callable[[ReadTx], bool] = always
     secrets: actions.Secrets = field(default=(), repr=False)
 
 

@@ -255,22 +255,28 @@ class _Move:
         is_halted = kept is not None and kept.kind is AlertKind.MOVE_CUT
         return is_halted and (old.state, old.desired) == (State.STOPPED, Desired.STOPPED)
 
+    def _may_be_placed(self, tx: ReadTx) -> bool:
+        """Answer whether another copy may be begun, while the old one is as this move has it."""
+        now = instances.get(tx, self.old.id)
+        serves = self.way.stop_first or now.state in LIVE
+        return serves and self._is_ours(tx, now) and not instances.others_of_order(tx, now.id)
+
     def _place_and_wait(self, held: ExitStack) -> Moved:
         rt, old = self.rt, self.old
         turn = held.enter_context(operations.turn(rt.ledger, rt.new_instance_id()))
         with rt.ledger.write(rt.now_ms(), rt.author) as tx:
             now = instances.get(tx, old.id)
-            others = instances.others_of_order(tx, old.id)
-            serves = self.way.stop_first or now.state in LIVE
-            if others or not serves or not self._is_ours(tx, now):
-                why = (
-                    "it has another copy"
-                    if others
-                    else f"it is {now.state.value} now, and is to be {now.desired.value}"
-                )
-                return Moved(Step.NOT_PLACED, now, old.node, detail=why)
+            if not self._may_be_placed(tx):
+                return Moved(Step.NOT_PLACED, now, old.node, detail=_why_not(tx, now))
             begun = replacing.intend_anew(
-                rt, tx, now, self.order, self.admitted, turn=turn, values=self.values
+                rt,
+                tx,
+                now,
+                self.order,
+                self.admitted,
+                turn=turn,
+                values=self.values,
+                is_wanted=self._may_be_placed,
             )
         if not isinstance(begun, Begun):
             why = replacing.no_node(begun)
@@ -333,6 +339,12 @@ class _Move:
         if ended.end in (End.DONE, End.ALREADY):
             return replace(up, instance=now)
         return replace(up, step=Step.NOT_GONE, instance=now, detail=ended.detail or ended.code)
+
+
+def _why_not(tx: ReadTx, now: Instance) -> str:
+    if instances.others_of_order(tx, now.id):
+        return "it has another copy"
+    return f"it is {now.state.value} now, and is to be {now.desired.value}"
 
 
 def _why(done: Dispatched) -> str:

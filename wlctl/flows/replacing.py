@@ -5,6 +5,7 @@ The new copy is written first and takes the name when it runs; only then is the 
 asked of the new one.
 """
 
+from collections.abc import Callable
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from enum import StrEnum
@@ -231,7 +232,16 @@ def _begin(rt: Runtime, instance: Instance, admitted: Admitted, turn: Turn) -> B
         now = instances.get(tx, instance.id)
         if not _is_still_lost(tx, now):
             return Replaced(now, Came.OVERTAKEN, "something else was asked of it meanwhile")
-        begun = intend_anew(rt, tx, now, order, admitted, turn=turn, values=values)
+        begun = intend_anew(
+            rt,
+            tx,
+            now,
+            order,
+            admitted,
+            turn=turn,
+            values=values,
+            is_wanted=lambda later: _is_still_lost(later, instances.get(later, instance.id)),
+        )
         if isinstance(begun, Begun):
             return begun
         why = no_node(begun)
@@ -264,10 +274,14 @@ def intend_anew(
     *,
     turn: Turn,
     values: Secrets,
+    is_wanted: Callable[[ReadTx], bool],
 ) -> Begun | Decision:
     """Decide where another copy of an order goes, and write down that it is about to be placed.
 
     Never where the old one is. The decision is the answer where no other node fits.
+
+    Args:
+        is_wanted: See `Wanted`.
     """
     decision = deciding.decide(rt, tx, tx.now_ms, order, admitted)
     fit = decision.placements[0].dispatch if decision.placements else ()
@@ -291,6 +305,7 @@ def intend_anew(
         admitted=admitted,
         request=decision.request,
         replaces=old.id,
+        is_wanted=is_wanted,
         secrets=values,
     )
     return Begun(old, intend(rt, tx, wanted, elsewhere[0], turn), tuple(elsewhere[1:]), turn)
@@ -308,6 +323,9 @@ _NO_REASON = frozenset({"eligible", "rejected"})
 
 def _again(rt: Runtime, instance: Instance, came: Came, why: str) -> Replaced:
     with rt.ledger.write(rt.now_ms(), rt.author) as tx:
+        now = instances.get(tx, instance.id)
+        if (now.state, now.desired) != (State.LOST, Desired.RUNNING):
+            return Replaced(now, Came.OVERTAKEN, "something else was asked of it meanwhile")
         _retry(tx, instance, why)
     return Replaced(instance, came, why)
 
