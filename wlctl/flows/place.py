@@ -11,7 +11,7 @@ from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 
 from wlctl.errors import Indeterminate, KeySpent, NameTaken, UsageError, WlctlError
-from wlctl.flows import deciding, fanout, packages, plan, recover, secrets
+from wlctl.flows import deciding, fanout, packages, plan, recover, rivals, secrets, succession
 from wlctl.flows import nodes as fleet
 from wlctl.flows.deciding import Order
 from wlctl.flows.dispatch import Dispatched, dispatch
@@ -98,7 +98,10 @@ class _Ask:
 
 @dataclass(frozen=True, slots=True)
 class _Open:
-    """A name is held by a copy of which something is open; that is to be finished first."""
+    """A copy has the name, or stood in for one that had it, and something of it is open.
+
+    That is to be finished first.
+    """
 
     instance: Instance
 
@@ -249,7 +252,7 @@ def _turns(rt: Runtime, held: ExitStack, count: int) -> Iterator[Turn]:
 
 
 def _finish_first(rt: Runtime, instance: Instance) -> None:
-    """Finish what is open of the copy that has the name.
+    """Finish what is open of the copy that has the name, or stood in for one that had it.
 
     Raises:
         Indeterminate: It cannot be: nothing may be placed under that name before it is.
@@ -269,6 +272,13 @@ def _finish_first(rt: Runtime, instance: Instance) -> None:
             "that could not be done yet",
             hint=f"`wlctl {verb} {now.name}` says why",
         )
+    succession.take_places(rt)
+    with rt.ledger.read() as tx:
+        if any(one.id == now.id for one in rivals.left_by(tx, [now.name])):
+            raise Indeterminate(
+                f"{now.id} on {now.node}, which was to take the place of {now.name}, may still run",
+                hint="`wlctl reconcile` sees to it",
+            )
 
 
 def _begin(rt: Runtime, ask: _Ask, turns: Sequence[Turn]) -> Report | _Begun | _Open:
@@ -284,6 +294,9 @@ def _begin(rt: Runtime, ask: _Ask, turns: Sequence[Turn]) -> Report | _Begun | _
             _check_same(tx, order, admitted, holder)
         there = {holder.name for holder in standing}
         missing = [name for name in ask.names if name not in there]
+        left = rivals.left_by(tx, missing)
+        if left and not order.dry_run:
+            return _Open(left[0])
         if not missing:
             return Report(ask.name, order.dry_run, None, None, standing=standing)
         wanted = replace(order, count=len(missing))
