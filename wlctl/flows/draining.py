@@ -96,19 +96,25 @@ def _others_there(rt: Runtime, name: str, seen_to: Sequence[Instance]) -> Iterat
         there = [*instances.rescheduled(tx), *instances.current(tx)]
     known = {one.id for one in seen_to}
     for one in there:
-        if one.node == name and one.id not in known and (one.unsettled or one.state in _MAY_RUN):
+        if one.node != name or one.id in known:
+            continue
+        if one.unsettled or one.state in _MAY_RUN:
             yield Emptied(one, why=f"it is {one.state.value} there, and not proven gone")
+        elif _runs(one):
+            yield Emptied(one, why=f"it is {one.state.value} there, and is to run")
 
 
 _MAY_RUN = LIVE | UNDERWAY | {State.STOPPING, State.LOST, State.REVOKED, State.RESCHEDULED}
 
 
 def _runs(instance: Instance) -> bool:
-    """Answer whether a copy runs there, or will when it is due."""
-    is_to_come = instance.kind is Kind.INTERVAL and instance.state in _BETWEEN_RUNS
+    """Answer whether a copy runs there, or will when it is due, or when the next pass starts it."""
+    is_due = instance.kind is Kind.INTERVAL and instance.state in _BETWEEN_RUNS
+    is_to_come = is_due or instance.state in _TO_START
     return instance.desired is Desired.RUNNING and (instance.state in LIVE or is_to_come)
 
 
+_TO_START = frozenset({State.LOADED, State.STOPPED})
 _BETWEEN_RUNS = frozenset({State.FINISHED, State.FAILED})
 
 
@@ -137,9 +143,16 @@ def _empty(
 
 
 def _halt(rt: Runtime, instance: Instance, moved: Moved | None) -> Emptied:
+    """Stop a copy for the time being, unless somebody wants it ended for good by now."""
     halt = Trouble(AlertKind.DRAINED, f"it was stopped because {instance.node} was drained")
+    with rt.ledger.read() as tx:
+        now = instances.get(tx, instance.id)
+    if now.desired is not Desired.RUNNING:
+        is_there = now.unsettled or now.state in _MAY_RUN - {State.RESCHEDULED}
+        why = f"it is {now.state.value}, and is to be {now.desired.value}" if is_there else ""
+        return Emptied(now, moved, why=why)
     try:
-        came = ending.stop_one(rt, instance, halt=halt)
+        came = ending.stop_one(rt, now, halt=halt, as_seen=True)
     except WlctlError as failure:
         return Emptied(instance, moved, why=failure.message)
     if came.end in (End.DONE, End.ALREADY):

@@ -1,0 +1,270 @@
+"""Ways that could lead to two copies of one thing, or back from a stop: each of them is shut."""
+
+import itertools
+from collections.abc import Callable
+
+import pytest
+
+from tests.flows.going_over import TICK_MS, go_over, let_pass
+from tests.flows.setting import Setting
+from tests.world import FakeNode, peaceful
+from wlctl.errors import Indeterminate
+from wlctl.flows import attesting, draining, moving, node_changes, starting
+from wlctl.flows.ending import End, Ending
+from wlctl.flows.moving import Step, Way
+from wlctl.flows.start_intents import Begin
+from wlctl.model.actions import RefusalCode, Refused
+from wlctl.model.alert import AlertKind
+from wlctl.model.ids import NodeName
+from wlctl.model.instance import Desired, State
+from wlctl.model.node import Liveness, Tier
+
+ELM = NodeName("elm")
+BUSY = Refused(RefusalCode.BUSY, "another action holds the node")
+
+
+@pytest.fixture
+def running(setting: Setting) -> Setting:
+    """Three nodes, and a copy on one of them."""
+    setting.clock = itertools.count(next(setting.clock), TICK_MS)
+    for name in ("elm", "oak", "yew"):
+        setting.add_node(name)
+    setting.place(prefer=(ELM,))
+    return setting
+
+
+def at(setting: Setting, step: str, moment: str, act: Callable[[], object]) -> None:
+    """Let something happen in the very moment, once."""
+
+    def hook(here: str, when: str) -> None:
+        if (here, when) == (step, moment):
+            setting.world.hook = peaceful
+            act()
+
+    setting.world.hook = hook
+
+
+def where(setting: Setting) -> list[str]:
+    return [name for name, _ in setting.alive()]
+
+
+def replace_elm(setting: Setting, *, uptime_ms: int = 10) -> None:
+    """Take another machine for the node; the old one runs on, and nobody can ask it."""
+    setting.world.nodes["old"] = setting.world.nodes.pop("elm")
+    let_pass(setting, 60)
+    setting.world.nodes["elm"] = FakeNode("f" * 32, boot_id="9" * 8, uptime_ms=uptime_ms)
+    with setting.runtime() as rt:
+        node_changes.rekey(rt, "elm", Tier.PAIRED, accept=lambda *_: None)
+
+
+def test_the_boot_of_another_machine_proves_nothing_of_what_ran_on_the_one_before(
+    running: Setting,
+) -> None:
+    """A node is rekeyed to a machine that was just turned on; the old one still runs the copy."""
+    go_over(running)
+    replace_elm(running)
+
+    passes = go_over(running, 3)
+
+    assert where(running) == ["old"]
+    assert [hold.name for hold in running.holds()] == ["web"]
+    (raised,) = passes[0].raised
+    assert raised.alert.kind is AlertKind.STATE_LOST
+    assert "wlctl node attest-dead elm --replaced" in raised.alert.reason
+
+
+def test_that_another_machine_falls_silent_makes_nothing_of_the_one_before_lost(
+    running: Setting,
+) -> None:
+    go_over(running)
+    replace_elm(running)
+    running.world.nodes["elm"].up = False
+
+    go_over(running, 5)
+
+    assert running.node("elm").liveness is Liveness.DEAD
+    assert where(running) == ["old"]
+
+
+@pytest.mark.parametrize("uptime_ms", [10, 10_000_000])
+@pytest.mark.parametrize("was_dead", [False, True])
+def test_what_ran_on_a_machine_that_was_vouched_for_is_placed_anew(
+    running: Setting, *, uptime_ms: int, was_dead: bool
+) -> None:
+    """Whether it was lost before its node was rekeyed, or found missing after."""
+    go_over(running)
+    if was_dead:
+        for name in ("oak", "yew"):
+            running.world.nodes[name].refusal = BUSY
+        running.world.nodes["elm"].up = False
+        go_over(running, 4)
+    replace_elm(running, uptime_ms=uptime_ms)
+    del running.world.nodes["old"]
+    go_over(running)
+    assert where(running) == []
+    for node in running.world.nodes.values():
+        node.refusal = None
+
+    with running.runtime() as rt:
+        attesting.attest_dead(rt, "elm", replaced=True, accept=lambda _: None)
+    go_over(running, 2, after_s=300)
+
+    assert len(running.alive()) == 1
+    assert running.named("web").state is State.RUNNING
+    assert go_over(running)[0].is_quiet
+
+
+def lose_web(setting: Setting) -> None:
+    """Let the copy's node fall silent, until the next pass finds it dead."""
+    go_over(setting)
+    setting.world.nodes["elm"].up = False
+    go_over(setting, 3, after_s=40)
+
+
+def between_candidates(setting: Setting, act: Callable[[], object]) -> None:
+    """Let something happen when the first candidate has refused, and the next is not tried yet."""
+    others = [setting.world.nodes[name] for name in ("oak", "yew")]
+    for node in others:
+        node.refusal = BUSY
+
+    def refused() -> None:
+        for node in others:
+            node.refusal = None
+        act()
+
+    at(setting, "place", "after", lambda: at(setting, "commit", "after", refused))
+
+
+def test_no_other_candidate_is_tried_once_the_lost_copy_was_started_again(
+    running: Setting,
+) -> None:
+    lose_web(running)
+    begun = []
+
+    def start_the_old() -> None:
+        elm = running.world.nodes["elm"]
+        elm.up = True
+        elm.reboot()
+        with running.runtime() as rt:
+            begun.append(starting.start(rt, "web").begin)
+
+    between_candidates(running, start_the_old)
+    (found,) = go_over(running, after_s=40)
+
+    assert begun == [Begin.DONE]
+    assert AlertKind.MOVE_FAILED not in {one.alert.kind for one in found.raised}
+    assert where(running) == ["elm"]
+
+
+@pytest.mark.parametrize("verb", [Setting.stop, Setting.unload])
+def test_no_other_candidate_is_tried_once_the_lost_copy_was_ended(
+    running: Setting, verb: Callable[[Setting, str], Ending]
+) -> None:
+    lose_web(running)
+    ended = []
+
+    def end_the_old() -> None:
+        running.world.nodes["elm"].up = True
+        ended.append(verb(running, "web").end)
+
+    between_candidates(running, end_the_old)
+    go_over(running, after_s=40)
+
+    assert ended == [End.DONE]
+    assert running.alive() == []
+
+
+@pytest.mark.parametrize("stop_first", [False, True])
+def test_no_other_candidate_of_a_move_is_tried_once_its_copy_was_stopped(
+    running: Setting, *, stop_first: bool
+) -> None:
+    ended = []
+    between_candidates(running, lambda: ended.append(running.stop("web").end))
+    with running.runtime() as rt:
+        moved = moving.move(rt, moving.find(rt, "web"), Way(stop_first=stop_first))
+
+    assert moved.step is Step.NOT_PLACED
+    assert ended in ([End.DONE], [End.ALREADY])
+    assert running.alive() == []
+    go_over(running, 2)
+    assert running.alive() == []
+
+
+def lose_its_new_copy_too(setting: Setting) -> None:
+    """Leave a lost copy, and one that was to take its place, of which nobody knows if it runs."""
+    lose_web(setting)
+
+    def cut(step: str, moment: str) -> None:
+        if (step, moment) == ("place", "after"):
+            setting.world.nodes["oak"].up = setting.world.nodes["yew"].up = False
+            raise Indeterminate("place: no whole answer came")
+
+    setting.world.hook = cut
+    go_over(setting, after_s=40)
+    setting.world.hook = peaceful
+
+
+def test_nothing_is_placed_under_a_name_while_a_copy_that_stood_in_for_it_is_not_settled(
+    running: Setting,
+) -> None:
+    lose_its_new_copy_too(running)
+    with running.runtime() as rt:
+        running.unload("web")
+        attesting.attest_dead(rt, "elm", replaced=False, accept=lambda _: None)
+    running.world.nodes["elm"].reboot()
+    assert len(running.alive()) == 1
+    for name in ("oak", "yew"):
+        node = running.world.nodes[name]
+        node.up = not node.alive
+
+    with pytest.raises(Indeterminate):
+        running.place()
+
+    assert len(running.alive()) == 1
+    running.world.heal()
+    assert running.place().copies[0].is_placed
+    assert len(running.alive()) == 1
+    go_over(running, 2)
+    assert len(running.alive()) == 1
+
+
+def test_a_node_is_not_drained_while_a_copy_on_it_is_still_to_be_started(running: Setting) -> None:
+    """It was stopped, and its node refused to start it: the next pass would, drained or not."""
+    running.stop("web")
+    elm = running.world.nodes["elm"]
+    elm.refusal = BUSY
+    with running.runtime() as rt:
+        assert starting.start(rt, "web").begin is Begin.REFUSED
+    elm.refusal = None
+
+    with running.runtime() as rt:
+        drained = draining.drain(rt, "elm")
+        stopped = draining.drain(rt, "elm", stop_rest=True)
+    go_over(running, 2, after_s=400)
+
+    assert [one.instance.name for one in drained.left] == ["web"]
+    assert (stopped.left, where(running)) == ((), [])
+    with running.runtime() as rt:
+        assert [one.begin for one in draining.resume(rt, ELM)] == [Begin.DONE]
+
+
+def test_a_drain_that_stops_the_rest_keeps_nothing_that_was_asked_to_be_unloaded(
+    running: Setting,
+) -> None:
+    """The unload comes while the drain tries other nodes, and is not proven."""
+    elm = running.world.nodes["elm"]
+    elm.unkillable = set(elm.alive)
+    for name in ("oak", "yew"):
+        running.world.nodes[name].refusal = BUSY
+    ended = []
+    at(running, "place", "after", lambda: ended.append(running.unload("web").end))
+
+    with running.runtime() as rt:
+        drained = draining.drain(rt, "elm", stop_rest=True)
+
+    assert ended == [End.UNPROVEN]
+    assert [one.instance.name for one in drained.left] == ["web"]
+    assert running.named("web").desired is Desired.UNLOADED
+    elm.unkillable.clear()
+    go_over(running, after_s=400)
+    assert (running.alive(), running.holds()) == ([], ())
