@@ -82,6 +82,7 @@ class FakeNode:
         policies: How often a supervisor there may begin again what was launched last.
         begun: Runs that a supervisor began, to how that came.
         held: What is not begun again, to the code and the words for it.
+        between: What a supervisor has ended, and is to begin again.
         pruned: Of an instance: up to which run nothing is known there any more.
         wanted: Of an instance: running or stopped.
         output: What the newest run of an instance has printed.
@@ -126,6 +127,7 @@ class FakeNode:
     policies: dict[InstanceId, RestartPolicy] = field(default_factory=dict)
     begun: dict[tuple[InstanceId, int], Begun] = field(default_factory=dict)
     held: dict[InstanceId, tuple[str, str]] = field(default_factory=dict)
+    between: set[InstanceId] = field(default_factory=set)
     pruned: dict[InstanceId, int] = field(default_factory=dict)
     leases: dict[InstanceId, int] = field(default_factory=dict)
     wanted: dict[InstanceId, str] = field(default_factory=dict)
@@ -218,6 +220,11 @@ class FakeNode:
         self._run(instance, after + 1)
         return after + 1
 
+    def end_before_next(self, instance: InstanceId) -> None:
+        """Let a supervisor end the newest run, which failed; the next is yet to be begun."""
+        self._fail(instance, self.launched[instance])
+        self.between.add(instance)
+
     def hold(self, instance: InstanceId, code: str = "exhausted") -> None:
         """Let a supervisor end the newest run, which failed, and begin no more."""
         after = self.launched[instance]
@@ -246,6 +253,7 @@ class FakeNode:
         self.fences.append(fence)
 
     def _run(self, instance: InstanceId, generation: int) -> None:
+        self.between.discard(instance)
         self.alive[instance] = generation
         self.launched[instance] = generation
         self.boots[instance] = self.boot_id
@@ -334,8 +342,9 @@ class FakeNode:
         )
 
     def _is_replaced(self, instance: InstanceId, number: int) -> bool:
+        is_ended = instance in self.held or instance in self.between
         return (instance, number + 1) in self.begun or (
-            instance in self.held and self.launched[instance] == number
+            is_ended and self.launched[instance] == number
         )
 
     def readings(self, instance: InstanceId, generation: int) -> Readings:

@@ -239,6 +239,24 @@ def test_a_leased_copy_whose_restart_was_cut_off_with_its_node_is_placed_anew_af
     assert len(setting.holds()) == 1
 
 
+def test_a_leased_copy_that_its_supervisor_was_about_to_begin_again_may_still_run_by_its_lease(
+    apart: Apart,
+) -> None:
+    """Its last run is proven gone when its node is seen last; the next one has the lease's rest."""
+    elm, web = apart.setting.world.nodes["elm"], apart.setting.instance("web")
+    elm.end_before_next(web.id)
+    apart.go_over()
+    assert apart.setting.instance("web").state is State.RESTARTING
+    elm.begin_again(web.id)
+    elm.up = False
+
+    for _ in range(14):
+        apart.go_over()
+
+    assert apart.copies()[-1].state is State.RUNNING
+    assert apart.placed_at_ms[0] > gone_at_ms(apart)
+
+
 def test_when_this_machine_was_started_anew_the_lease_is_counted_anew(apart: Apart) -> None:
     apart.setting.world.nodes["elm"].up = False
     for _ in range(4):

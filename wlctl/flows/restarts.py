@@ -32,8 +32,18 @@ def follow(tx: WriteTx, instance: Instance, found: Seen) -> Instance:
 
 
 def keep_proofs(tx: WriteTx, instance: InstanceId, seen: InstanceStatus) -> None:
-    """Keep how runs ended that a supervisor has ended itself, judged as every end is."""
-    ended = {run.number: run.ended for run in seen.generations if run.ended is not None}
+    """Keep how runs ended that a supervisor has ended itself, judged as every end is.
+
+    Not of the newest while the supervisor is to begin another after it: what is lost next may run
+    all the same, and would be taken for gone.
+    """
+    newest = seen.newest
+    going_on = newest.number if newest is not None and seen.is_begun_again(newest) else None
+    ended = {
+        run.number: run.ended
+        for run in seen.generations
+        if run.ended is not None and run.number != going_on
+    }
     if not ended and not seen.pruned:
         return
     for run in generations.of_instance(tx, instance):
