@@ -1,10 +1,14 @@
 """How copies are: asked of many nodes at once, and never changing anything."""
 
+from dataclasses import replace
+
 import pytest
 
 from tests.flows.setting import Setting
+from tests.unit.test_seen import WEB
+from wlctl.flows import listing, targets
 from wlctl.flows import status as flow
-from wlctl.flows import targets
+from wlctl.flows.reconcile import reconcile
 from wlctl.flows.status import Status
 from wlctl.flows.targets import Targets
 from wlctl.model.instance import State
@@ -81,6 +85,39 @@ def test_stored_asks_nobody(two: Setting) -> None:
     assert steps == []
     assert [one.failure for one in found] == [None] * 3
     assert [one.at_ms for one in found] == [two.instance(name).seen_at_ms for name in "abc"]
+
+
+def test_a_pass_that_finds_all_as_it_was_is_a_contact_with_every_copy(two: Setting) -> None:
+    written = two.instance("a").seen_at_ms
+    with two.runtime() as rt:
+        reconcile(rt)
+        (listed, *_) = listing.ps(rt)
+
+    assert two.instance("a").seen_at_ms == written, "nothing is written of what did not change"
+    assert listed.seen_at_ms == two.node("elm").seen_at_ms
+    assert asked(two, "a", stored=True)[0].at_ms == listed.seen_at_ms
+    assert listed.seen_at_ms is not None
+    assert written is not None
+    assert listed.seen_at_ms > written
+
+
+@pytest.mark.parametrize(
+    ("own", "of_node", "rekeyed", "seen"),
+    [
+        pytest.param(5, 9, None, 9, id="by a later contact with its node"),
+        pytest.param(9, 5, None, 9, id="by its own word"),
+        pytest.param(None, None, None, None, id="never"),
+        pytest.param(None, 9, None, 9, id="by its node alone"),
+        pytest.param(5, 9, 4, 5, id="not by the machine that has the name since"),
+        pytest.param(5, 9, 3, 9, id="by the machine that had the name already"),
+    ],
+)
+def test_a_copy_was_seen_at_the_last_contact_with_its_machine(
+    own: int | None, of_node: int | None, rekeyed: int | None, seen: int | None
+) -> None:
+    copy = replace(WEB, created_at_ms=4, seen_at_ms=own)
+
+    assert listing.seen_at_ms(copy, of_node, rekeyed) == seen
 
 
 def test_an_exit_that_is_about_to_be_written_is_looked_for_again(two: Setting) -> None:

@@ -22,7 +22,9 @@ def ps(
     node: targets.OnNode = "",
     label: targets.Labels = None,
 ) -> None:
-    """List the current copies as they were seen last; SEEN is the age of the last contact.
+    """List the current copies as they were seen last.
+
+    SEEN is the age of the last contact with the node.
 
     RESTARTS counts the runs after the first, whoever began them; lately are those that its node
     began by itself within ten minutes, as far as the ledger was told of them. ACTUAL names what is
@@ -66,10 +68,8 @@ def _columns(now_ms: int) -> list[render.Column[Listed]]:
         render.Column(
             "SEEN",
             "seen_at",
-            lambda one: (
-                None if one.instance.seen_at_ms is None else rfc3339(one.instance.seen_at_ms)
-            ),
-            lambda one: times.ago(one.instance.seen_at_ms, now_ms),
+            lambda one: None if one.seen_at_ms is None else rfc3339(one.seen_at_ms),
+            lambda one: times.ago(one.seen_at_ms, now_ms),
         ),
         render.Column(
             "DUE",

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from wlctl.flows.runtime import Runtime
-from wlctl.ledger import generations, instances, passes, schedules, troubles
+from wlctl.ledger import generations, instances, nodes, passes, schedules, troubles
 from wlctl.ledger.troubles import Trouble
 from wlctl.model.generation import Containment
 from wlctl.model.ids import NodeName
@@ -31,6 +31,7 @@ class Listed:
         trouble: What is not as it should be about it, as the last pass found it.
         may_run_on: Nodes where a copy that it stands in for is not proven gone: at least once.
         due_at_ms: When an interval job runs next; None for what is on no schedule.
+        seen_at_ms: Of the last contact with its node; None where there was none.
     """
 
     instance: Instance
@@ -40,6 +41,7 @@ class Listed:
     trouble: Trouble | None = None
     may_run_on: tuple[NodeName, ...] = ()
     due_at_ms: int | None = None
+    seen_at_ms: int | None = None
 
     @property
     def confined(self) -> bool | None:
@@ -60,6 +62,7 @@ def ps(rt: Runtime, chosen: Sequence[Instance] | None = None) -> list[Listed]:
         due = schedules.ls(tx)
         listed = instances.current(tx) if chosen is None else chosen
         wrong, old = troubles.ls(tx), instances.rescheduled(tx)
+        contacts = nodes.contacts(tx)
         return [
             Listed(
                 one,
@@ -69,9 +72,23 @@ def ps(rt: Runtime, chosen: Sequence[Instance] | None = None) -> list[Listed]:
                 wrong.get(one.id),
                 tuple(other.node for other in old if other.name == one.name),
                 due[one.id].due_at_ms if one.id in due else None,
+                seen_at_ms(one, *contacts.get(one.node, (None, None))),
             )
             for one in listed
         ]
+
+
+def seen_at_ms(
+    instance: Instance, node_seen_at_ms: int | None, node_rekeyed_at_ms: int | None
+) -> int | None:
+    """Say when the machine that a copy was placed on was in contact last.
+
+    A look that finds a copy as it was writes nothing of it, so what is kept of the copy itself is
+    older. Contact with another machine, which has the name by now, does not count.
+    """
+    was_another = node_rekeyed_at_ms is not None and instance.created_at_ms <= node_rekeyed_at_ms
+    known = [instance.seen_at_ms, None if was_another else node_seen_at_ms]
+    return max((at_ms for at_ms in known if at_ms is not None), default=None)
 
 
 @dataclass(frozen=True, slots=True)

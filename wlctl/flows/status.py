@@ -9,6 +9,7 @@ from functools import partial
 
 from wlctl.errors import WlctlError
 from wlctl.flows import fanout, looking
+from wlctl.flows.listing import seen_at_ms
 from wlctl.flows.looking import Look
 from wlctl.flows.runtime import Runtime
 from wlctl.ledger import generations, instances, nodes, troubles
@@ -30,7 +31,7 @@ class Status:
         run: The newest run as the ledger has it; None before the first.
         seen: What its node showed now; None where it was not asked, did not answer, or does not
             list it.
-        at_ms: When that was; of the last contact that told of it, where it was not seen now.
+        at_ms: When that was; of the last contact with its node, where it was not seen now.
         failure: Why its node could not be asked; None where it answered, or was not to be asked.
         differences: Where ledger and node do not say the same.
         trouble: What is not as it should be about it, as the last pass found it.
@@ -64,11 +65,20 @@ def status(rt: Runtime, chosen: Sequence[Instance], *, stored: bool = False) -> 
     with rt.ledger.read() as tx:
         runs = {one.id: generations.of_instance(tx, one.id)[-1:] for one in chosen}
         wrong = troubles.ls(tx)
+        contacts = nodes.contacts(tx)
         asked_for = () if stored else {one.node: nodes.get(tx, one.node) for one in chosen}.values()
     _ = rt.home  # opened here once, not by many threads at once
     asked = {one.node: one for _, one in fanout.each(list(asked_for), partial(_ask, rt))}
     found = (_status(one, next(iter(runs[one.id]), None), asked) for one in chosen)
-    return [replace(one, trouble=wrong.get(one.instance.id)) for one in found]
+    return [
+        replace(
+            one,
+            trouble=wrong.get(one.instance.id),
+            at_ms=one.at_ms
+            or seen_at_ms(one.instance, *contacts.get(one.instance.node, (None, None))),
+        )
+        for one in found
+    ]
 
 
 def _ask(rt: Runtime, node: Node) -> _Asked:
@@ -84,7 +94,7 @@ def _status(instance: Instance, run: Generation | None, asked: Mapping[NodeName,
     answer = asked.get(instance.node)
     if answer is None or answer.look is None:
         failure = None if answer is None else answer.failure
-        return Status(instance, run, None, instance.seen_at_ms, failure)
+        return Status(instance, run, None, None, failure)
     seen = answer.look.of(instance.id)
     differ = differences(instance, seen, twice=answer.look.twice)
     return Status(instance, run, seen, answer.at_ms, differences=differ)

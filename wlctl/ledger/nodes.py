@@ -371,6 +371,13 @@ def names(tx: ReadTx, liveness: Liveness | None = None) -> frozenset[NodeName]:
     return frozenset(NodeName(name) for name in tx.conn.execute(query).scalars())
 
 
+def contacts(tx: ReadTx) -> dict[NodeName, tuple[int | None, int | None]]:
+    """Say when each node was in contact last, and when its name passed on; no facts are read."""
+    query = select(nodes_table.c.name, nodes_table.c.seen_at_ms, nodes_table.c.rekeyed_at_ms)
+    rows = tx.conn.execute(query.where(~nodes_table.c.removed))
+    return {NodeName(row.name): (row.seen_at_ms, row.rekeyed_at_ms) for row in rows}
+
+
 def by_now(tx: ReadTx, known: Sequence[Node]) -> list[Node]:
     """Return how nodes that were read before stand by now; no facts are read again.
 
