@@ -377,6 +377,22 @@ def test_what_may_not_be_moved_is_held_and_said_once(
     assert setting.instance("web").state is State.RUNNING
 
 
+def test_that_it_runs_nowhere_is_nobodys_trouble_once_it_is_to_be_stopped(setting: Setting) -> None:
+    for name in ("elm", "oak", "yew"):
+        setting.add_node(name)
+    setting.place(pin=NodeName("elm"))
+    go_over(setting)
+    setting.world.nodes["elm"].up = False
+    until_dead(setting, "elm")
+
+    setting.stop("web")
+    found = passes(setting, 2)
+
+    over = [kept.alert.kind for each in found for kept in each.closed]
+    assert over == [AlertKind.MOVE_BLOCKED]
+    assert alerts(found) == []
+
+
 PACKAGES = [
     pytest.param('kind = "service"', 'kind = "job"', "a job that may have run", id="a job"),
     pytest.param("[resources]", "[data]\nkeep = true\n[resources]", "its data is", id="kept data"),

@@ -266,7 +266,7 @@ def _intend(rt: Runtime, verb: Verb, turn: Turn, how: _How) -> _Wish | Ending:
         is_gone = instance.state is State.UNLOADED and not how.again
         if is_gone or (verb is Verb.STOP and _is_stopped(tx, instance)):
             if is_meant:
-                troubles.clear_halt(tx, instance.id)
+                troubles.clear_unwanted(tx, instance.id)
             return Ending(verb, End.ALREADY, instance)
         node = nodes.get(tx, instance.node)
         denial = gate.verb(rt, tx, Action(verb.value), instance=instance, node=node)
@@ -276,7 +276,7 @@ def _intend(rt: Runtime, verb: Verb, turn: Turn, how: _How) -> _Wish | Ending:
         if how.halt is not None:
             troubles.put(tx, instance.id, how.halt)
         elif is_meant:
-            troubles.clear_halt(tx, instance.id)
+            troubles.clear_unwanted(tx, instance.id)
         desired = Desired.STOPPED if verb is Verb.STOP else Desired.UNLOADED
         instances.change(tx, instance.id, desired=desired.value)
         operating.request(tx, f"workload.{verb.value}", instance, operation)

@@ -16,6 +16,9 @@ from wlctl.model.instance import State
 HALTS = frozenset({AlertKind.DRAINED, AlertKind.MOVE_CUT})
 """It was stopped for the time being: whoever stopped it, or a pass, starts it again."""
 
+MOVES = frozenset({AlertKind.MOVE_BLOCKED, AlertKind.MOVE_FAILED, AlertKind.LEASE_WAITING})
+"""It should run elsewhere, and does not."""
+
 
 @dataclass(frozen=True, slots=True)
 class Trouble:
@@ -74,10 +77,10 @@ def clear(tx: WriteTx, instance: InstanceId) -> None:
     tx.conn.execute(delete(troubles).where(troubles.c.instance_id == instance))
 
 
-def clear_halt(tx: WriteTx, instance: InstanceId) -> None:
-    """Forget that an instance was stopped for the time being: somebody wants it stopped."""
+def clear_unwanted(tx: WriteTx, instance: InstanceId) -> None:
+    """Forget what only matters while an instance is to run: somebody wants it ended."""
     kept = find(tx, instance)
-    if kept is not None and kept.is_halt:
+    if kept is not None and (kept.is_halt or kept.kind in MOVES):
         clear(tx, instance)
 
 
