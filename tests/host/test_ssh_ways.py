@@ -682,7 +682,8 @@ def test_no_agent_is_asked_where_none_is_wanted(
 
     with pytest.raises(AuthFailed, match="no key to try") as failed:
         ways.connect()
-    assert failed.value.hint == "`wlctl doctor` examines wlctl's own key", "not the node's lines"
+    assert failed.value.hint is not None
+    assert "authorized_keys" not in failed.value.hint, "what is missing is on this side"
 
 
 def test_of_an_agent_only_the_keys_that_are_named_are_tried(

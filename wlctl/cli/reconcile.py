@@ -141,7 +141,8 @@ def _lines(found: Pass) -> Iterator[str]:
             yield f"would {what.replace('_', ' ')} {one.name} on {one.node}"
             continue
         trouble = f": {one.trouble}" if one.trouble else ""
-        yield f"{one.name} on {one.node}: {what.replace('_', ' ')}, {one.came}{trouble}"
+        came = f"{what}, {one.came}".replace("_", " ")
+        yield f"{one.name} on {one.node}: {came}{trouble}"
     if found.isolated:
         yield "this machine seems to be cut off: no node is judged by its silence"
     for kept in found.raised:

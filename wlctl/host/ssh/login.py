@@ -93,7 +93,7 @@ def _failure(hop: Hop, tale: _Tale) -> AuthFailed | CertificateExpired:
         said = f"none of {tale.tried} {keys} is taken for {who}"
     else:
         said = f"there is no key to try for {who}"
-        hint = "`wlctl doctor` examines wlctl's own key"
+        hint = "`wlctl doctor` examines wlctl's own; others come from ~/.ssh and the ssh agent"
     if tale.passed_over:
         said += f" ({'; '.join(tale.passed_over[:3])})"
     return AuthFailed(said, hint=hint)
