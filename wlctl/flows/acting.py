@@ -11,7 +11,7 @@ from wlctl.flows.looking import Look
 from wlctl.flows.mirror import mirror
 from wlctl.flows.runtime import Runtime
 from wlctl.flows.start_intents import Begin, Beginning
-from wlctl.ledger import instances, operations
+from wlctl.ledger import generations, instances, operations
 from wlctl.ledger.store import ReadTx
 from wlctl.lifecycle.machine import LIVE, UNDERWAY
 from wlctl.lifecycle.table import Act
@@ -112,9 +112,19 @@ def _adopt(rt: Runtime, instance: Instance, act: Act, look: Look) -> Done:
 
 
 def _prove_missing(rt: Runtime, node: Node, instance: Instance, look: Look) -> Done:
+    if instance.state is State.RESCHEDULED and _was_never_told(rt, instance):
+        ended = ending.unload_again(rt, instance)  # a late placement of it is refused from then on
+        return _ended(Act.PROVE_MISSING, ended, AlertKind.ORPHAN)
     why = missing.close(rt, node, instance, look)
     lost = f"{node.name} has lost what it knew of it, and {why}" if why else ""
     return _gone(rt, instance, Act.PROVE_MISSING, lost)
+
+
+def _was_never_told(rt: Runtime, instance: Instance) -> bool:
+    """Answer whether a run of it got a number, and nobody ever heard whether it was launched."""
+    with rt.ledger.read() as tx:
+        runs = generations.of_instance(tx, instance.id)
+    return any(run.launch is None and not run.is_gone for run in runs)
 
 
 def _gone(rt: Runtime, instance: Instance, act: Act, why: str) -> Done:

@@ -12,11 +12,12 @@ from wlctl.flows.replacing import Begun, Came, Replaced
 from wlctl.flows.runtime import Runtime
 from wlctl.ledger import instances, operations, troubles
 from wlctl.ledger.store import ReadTx
+from wlctl.ledger.troubles import Trouble
 from wlctl.lifecycle.machine import UNDERWAY
 from wlctl.lifecycle.table import Act, Case, decide
 from wlctl.model.alert import AlertKind
 from wlctl.model.ids import InstanceId, NodeName
-from wlctl.model.instance import Instance, State
+from wlctl.model.instance import Desired, Instance, State
 from wlctl.model.node import Liveness
 
 REASON = "its node is dead"
@@ -33,6 +34,7 @@ def lose(rt: Runtime, dead: Collection[NodeName], *, dry_run: bool) -> list[Done
     if not dry_run:
         _take_over_left(rt, dead)
         _settle_by_leases(rt, dead)
+        _say_unsettled(rt, dead)
     with rt.ledger.read() as tx:
         copies = instances.current_on(tx, dead)
         lost = [one.id for one in copies if _is_lost(tx, one)]
@@ -63,14 +65,16 @@ def _take_over_left(rt: Runtime, dead: Collection[NodeName]) -> None:
 
 
 def _settle_by_leases(rt: Runtime, dead: Collection[NodeName]) -> None:
-    """Settle what a lease has ended, whatever became of the start whose answer was lost."""
+    """Settle what a lease has ended, whatever became of what was sent and never answered.
+
+    What was to be placed there is lost then: nothing would ask its node for it any more.
+    """
     now = rt.boot_time()
     with rt.ledger.read() as tx:
         open_ = [one for one in instances.current_on(tx, dead) if one.unsettled]
-        started = [one for one in open_ if one.state not in UNDERWAY]
         left = [
             (one, leasing.left_ms(tx, one, now))
-            for one in started
+            for one in filter(_may_run_by_lease, open_)
             if staged.lease_of(tx, one) is not None
         ]
     for one, left_ms in left:
@@ -82,6 +86,33 @@ def _settle_by_leases(rt: Runtime, dead: Collection[NodeName]) -> None:
             is_same = instances.get(tx, one.id) == one and operations.holder_of(tx, one.id) is None
             if is_same and leasing.left_ms(tx, one, now) == 0:
                 instances.change(tx, one.id, unsettled=False)
+                if one.state in UNDERWAY:
+                    walk_to(tx, one, State.LOST, f"{REASON}, and its lease is over")
+
+
+def _may_run_by_lease(instance: Instance) -> bool:
+    is_to_be_placed = instance.generation > 0 and instance.desired is Desired.RUNNING
+    return instance.state not in UNDERWAY or is_to_be_placed
+
+
+def _say_unsettled(rt: Runtime, dead: Collection[NodeName]) -> None:
+    """Keep as a trouble what nobody can settle while its node is dead, and nothing ends."""
+    with rt.ledger.read() as tx:
+        kept = troubles.ls(tx)
+        left = [
+            one
+            for one in instances.current_on(tx, dead)
+            if one.unsettled and staged.lease_of(tx, one) is None
+        ]
+    for one in left:
+        why = "its node is dead, and nobody knows whether it runs there: if that machine will not "
+        why += f"come back, `wlctl node attest-dead {one.node}`"
+        before = kept.get(one.id)
+        if before is not None and (before.is_halt or before.why == why):
+            continue
+        with rt.ledger.write(rt.now_ms(), rt.author) as tx:
+            if instances.get(tx, one.id).unsettled:
+                troubles.put(tx, one.id, Trouble(AlertKind.UNSETTLED, why))
 
 
 def _is_lost(tx: ReadTx, instance: Instance) -> bool:

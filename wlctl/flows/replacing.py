@@ -19,6 +19,7 @@ from wlctl.flows.intents import Intent, Wanted, claim_of, intend
 from wlctl.flows.packages import Admitted
 from wlctl.flows.runtime import Runtime
 from wlctl.ledger import generations, instances, operations, troubles
+from wlctl.ledger.generations import Generation
 from wlctl.ledger.operations import Turn
 from wlctl.ledger.store import ReadTx, WriteTx
 from wlctl.ledger.troubles import Trouble
@@ -174,13 +175,18 @@ def _copy(rt: Runtime, instance: Instance, package: _Package) -> Copy:
         is_attached=package.admitted is not None and needs_attached_hardware(package.admitted.spec),
         keeps_data=own is not None and own.keep_data,
         had_failed=lost.origin is State.FAILED,
-        may_have_run=instance.kind is not Kind.SERVICE and any(run.launch for run in runs),
+        may_have_run=instance.kind is not Kind.SERVICE and any(map(_may_have_run, runs)),
         has_open_copy=any(one.unsettled or one.state not in CLOSED for one in others),
         is_revoked=package.is_revoked,
         package_fault=package.fault,
         lease_left_ms=left_ms,
         retry_at_ms=kept.until_ms if kept is not None and kept.kind in OF_MOVES else None,
     )
+
+
+def _may_have_run(run: Generation) -> bool:
+    """Answer whether a run was launched; of one whose answer was lost nobody knows."""
+    return run.launch is not None or not run.is_gone
 
 
 def _keep(rt: Runtime, instance: Instance, trouble: Trouble) -> bool:
