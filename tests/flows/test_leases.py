@@ -3,12 +3,15 @@
 import itertools
 from contextlib import suppress
 from dataclasses import dataclass, field
+from pathlib import Path
 
 import pytest
 
 from tests.flows.setting import Killed, Setting
 from tests.world import lost_at
 from wlctl.errors import Indeterminate, NameTaken, UsageError
+from wlctl.flows import ledger as ledgers
+from wlctl.flows.rebuild import rebuild
 from wlctl.flows.reconcile import Pass, reconcile
 from wlctl.flows.starting import restart_one
 from wlctl.ledger import instances, leases
@@ -251,6 +254,29 @@ def test_a_leased_copy_that_its_supervisor_was_about_to_begin_again_may_still_ru
     elm.up = False
 
     for _ in range(14):
+        apart.go_over()
+
+    assert apart.copies()[-1].state is State.RUNNING
+    assert apart.placed_at_ms[0] > gone_at_ms(apart)
+
+
+def test_a_ledger_that_was_put_back_does_not_take_an_old_renewal_for_the_last(
+    apart: Apart, tmp_path: Path
+) -> None:
+    """What was renewed since the backup was made is known to nobody but the node."""
+    setting, elm = apart.setting, apart.setting.world.nodes["elm"]
+    with setting.runtime() as rt:
+        kept = ledgers.backup(rt, tmp_path / "backup")
+    for _ in range(10):
+        apart.go_over()
+    with setting.runtime() as rt:
+        ledgers.put_back(rt, kept.file, replace=True, accept=lambda _there: None)
+    with setting.runtime() as rt:
+        rebuild(rt, (), accept_key=lambda _where, _shown: None, accept=lambda: None)
+    elm.up = False
+    apart.placed_at_ms.clear()
+
+    for _ in range(20):
         apart.go_over()
 
     assert apart.copies()[-1].state is State.RUNNING

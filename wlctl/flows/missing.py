@@ -38,6 +38,8 @@ def close(rt: Runtime, node: Node, instance: Instance, look: Look) -> str:
         to_run = now.desired is Desired.RUNNING and not is_over
         goal = State.LOST if to_run else State.UNLOADED
         reason = "its node has lost it, and nothing of it runs"
+        if rivals.is_replaced_and_attested(tx, now):
+            reason = f"the machine that was {node.name} before was attested dead"
         if now.state is not goal and not isinstance(walk(now.state, goal), IllegalTransition):
             walk_to(tx, now, goal, reason)
         instances.release(tx, now.id)

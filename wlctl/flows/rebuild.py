@@ -20,7 +20,16 @@ from wlctl.flows.recalled import Found, Recall, depart, recall
 from wlctl.flows.recalling import Asked, Target, Told, ask_all, named
 from wlctl.flows.runtime import Runtime
 from wlctl.flows.witnesses import OF_WITNESSES, Watch, is_signed_by
-from wlctl.ledger import alerts, instances, nodes, operations, packages, revocations, witnesses
+from wlctl.ledger import (
+    alerts,
+    instances,
+    leases,
+    nodes,
+    operations,
+    packages,
+    revocations,
+    witnesses,
+)
 from wlctl.ledger.opening import create_ledger
 from wlctl.ledger.store import WriteTx
 from wlctl.model.actions import Refused
@@ -322,6 +331,7 @@ def _believe(rt: Runtime, asked: Asked, copies: Sequence[Recall]) -> int:
         new = sum(copy.is_new for copy in copies)
         said: dict[str, Json] = {"nodes": len(asked.told), "copies": len(copies), "new": new}
         witnesses.restored(tx, epoch, said)
+        leases.forget(tx)  # each is counted anew, from when that is asked
         alerts.settle(tx, (), unjudged=lambda one: one.kind not in OF_WITNESSES)
         kept = {told.facts.node_id: told.points[-1] for told in asked.told if told.points}
         for node in nodes.ls(tx):

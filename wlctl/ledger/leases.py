@@ -41,3 +41,8 @@ def find(tx: ReadTx, instance: InstanceId) -> Sent | None:
     """Return the newest lease that may have reached the node of an instance, if any did."""
     row = tx.conn.execute(select(leases).where(leases.c.instance_id == instance)).one_or_none()
     return None if row is None else Sent(row.ttl_ms, BootTime(row.boot_id, row.boot_ms))
+
+
+def forget(tx: WriteTx) -> None:
+    """Forget when every lease was sent: a ledger that is older than its nodes does not know it."""
+    tx.conn.execute(delete(leases))
