@@ -1,11 +1,13 @@
 """A ledger that is gone, old or copied is made anew from what its nodes keep."""
 
+import itertools
 import shutil
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from tests.flows.going_over import TICK_MS, go_over
 from tests.flows.setting import Killed, Setting
 from tests.world import World
 from wlctl.cli.rebuilt import as_json, exit_code, lines
@@ -528,3 +530,34 @@ def test_killed_after_any_commit_a_rebuild_is_finished_by_the_next(
         assert done.epoch is not None
         assert names(case).keys() == {"web", "api", "old", "late"}, number
         assert isinstance(case.verified(), Verified)
+
+
+def test_a_copy_that_was_placed_anew_since_a_backup_keeps_the_place_of_the_lost_one(
+    setting: Setting, tmp_path: Path
+) -> None:
+    """Its node died after the backup, and the ledger was lost before that node was back."""
+    setting.clock = itertools.count(next(setting.clock), TICK_MS)
+    for name in ("elm", "oak", "yew"):
+        setting.add_node(name)
+    setting.place(prefer=(ELM,))
+    old = setting.instance("web")
+    go_over(setting)
+    backup = backed_up(setting, tmp_path)
+    setting.world.nodes["elm"].up = False
+    go_over(setting, 4)
+    new = setting.named("web")
+    assert new.id != old.id
+
+    put_back(setting, backup)
+    with setting.runtime() as rt:
+        attesting.attest_dead(rt, "elm", replaced=False, accept=lambda _: None)
+    rebuilt(setting)
+    go_over(setting, 3, after_s=400)
+
+    assert {iid for _, iid in setting.alive()} == {old.id, new.id}
+    assert setting.named("web").id == new.id
+    assert list(names(setting)) == ["web"]
+    setting.world.nodes["elm"].up = True
+    go_over(setting, 2, after_s=400)
+    assert [iid for _, iid in setting.alive()] == [new.id]
+    assert isinstance(setting.verified(), Verified)

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from wlctl import signing
 from wlctl.errors import DoorRefused, NoLedger, ShellFailed, UsageError, WlctlError
-from wlctl.flows import fanout, gate, init
+from wlctl.flows import fanout, gate, init, succession
 from wlctl.flows import nodes as fleet
 from wlctl.flows.recalled import Found, Recall, depart, recall
 from wlctl.flows.recalling import Asked, Target, Told, ask_all, named
@@ -128,6 +128,7 @@ def _rebuild(rt: Runtime, seeds: Sequence[Target], *, made: bool) -> Rebuilt:
     revoked = _write_revocations(rt, asked.told)
     departed = sum(_depart(rt, one, names[one.facts.node_id]) for one in asked.told)
     copies = _write_copies(rt, asked.told, names)
+    succession.take_places(rt)
     failures = [(one.name or one.address.host, why) for one, why in asked.failures]
     epoch = None if failures else _believe(rt, asked, copies)
     return Rebuilt(
@@ -307,7 +308,7 @@ def _write_copies(rt: Runtime, told: Sequence[Told], names: Mapping[str, NodeNam
     copies = []
     for found in sorted(_found(told, names), key=_order):
         with rt.ledger.write(rt.now_ms(), rt.author) as tx:
-            copies.append(recall(tx, found, manifests))
+            copies.append(recall(tx, found, manifests, names.values()))
     return copies
 
 

@@ -3,7 +3,7 @@
 Nothing is taken for ended because a node says so, but what the node unloaded on purpose.
 """
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
@@ -69,8 +69,18 @@ class Recall:
     trouble: str = ""
 
 
-def recall(tx: WriteTx, found: Found, manifests: Mapping[PackageId, bytes]) -> Recall:
-    """Let the ledger know a copy as its node has it."""
+def recall(
+    tx: WriteTx,
+    found: Found,
+    manifests: Mapping[PackageId, bytes],
+    answered: Collection[NodeName],
+) -> Recall:
+    """Let the ledger know a copy as its node has it.
+
+    Args:
+        answered: The nodes that told what they have: what the ledger has elsewhere may be long
+            replaced.
+    """
     known = instances.of_ids(tx, [found.status.instance])
     if known and known[0].node != found.node:
         return _trouble(found, f"the ledger has it on {known[0].node}: that node's word counts")
@@ -90,7 +100,7 @@ def recall(tx: WriteTx, found: Found, manifests: Mapping[PackageId, bytes]) -> R
     variant = _variant_of(stated, found.asked.sheet)
     if variant is None:
         return _trouble(found, "its launch sheet is not one of its package's")
-    made = _make(tx, found, found.asked, stated, variant)
+    made = _make(tx, found, found.asked, stated, variant, answered=answered)
     _let_be(tx, made, found)
     renamed = "" if made.name == found.asked.name else f"{found.asked.name} is another one by now"
     return Recall(found.node, made.id, made.name, is_new=True, trouble=renamed)
@@ -113,7 +123,13 @@ def _variant_of(stated: Manifest, sheet: str) -> PackageVariant | None:
 
 
 def _make(
-    tx: WriteTx, found: Found, asked: Remembered, stated: Manifest, variant: PackageVariant
+    tx: WriteTx,
+    found: Found,
+    asked: Remembered,
+    stated: Manifest,
+    variant: PackageVariant,
+    *,
+    answered: Collection[NodeName],
 ) -> Instance:
     """Write down a copy that the ledger does not know, with an order like the one it was placed by.
 
@@ -121,10 +137,11 @@ def _make(
     project, entries of secrets, key.
     """
     packages.put(tx, stated, asked.signatures)
-    name = _free_name(tx, asked)
-    spec = manifest.spec_of(stated)
     start = found.status.desired == "running"
-    order = Order(package=Path(), env=asked.env, args=asked.args, start=start)
+    old = _whose_place(tx, asked, answered) if start else None
+    name = _free_name(tx, asked) if old is None else asked.name
+    spec = manifest.spec_of(stated)
+    order = Order(package=Path(), name=name, env=asked.env, args=asked.args, start=start)
     instance_id = found.status.instance
     decision = decisions.recalled(
         tx,
@@ -140,9 +157,7 @@ def _make(
         tx,
         instance_id=instance_id,
         name=name,
-        order=instances.open_order(
-            tx, name=name, package_id=stated.package_id, options=options_of(order)
-        ),
+        order=_order_of(tx, old, stated.package_id, order),
         decision=decision,
         node=found.node,
         variant=variant.name,
@@ -150,8 +165,31 @@ def _make(
         spec=spec,
         claims=(),
         desired=Desired.RUNNING,
+        replaces=None if old is None else old.id,
     )
     return instances.get(tx, instance_id)
+
+
+def _whose_place(tx: WriteTx, asked: Remembered, answered: Collection[NodeName]) -> Instance | None:
+    """Find the copy that has the name in the ledger, on a node that did not answer.
+
+    Its place may have been taken since the ledger was as it is: there is to be one of that name.
+    """
+    holder = instances.holder_of(tx, asked.name)
+    if holder is None or holder.node in answered:
+        return None
+    is_taken = any(one.replaces == holder.id for one in instances.standing_in(tx))
+    return None if is_taken else holder
+
+
+def _order_of(tx: WriteTx, old: Instance | None, package: PackageId, order: Order) -> int:
+    """Give a copy the order of the one whose place it takes, where that asks for the same."""
+    options = options_of(order)
+    if old is not None and old.package_id == package:
+        kept = instances.options_of(tx, old.id)
+        if all(kept.get(key) == options[key] for key in ("env", "args")):
+            return instances.order_of(tx, old.id)
+    return instances.open_order(tx, name=order.name, package_id=package, options=options)
 
 
 def _free_name(tx: WriteTx, asked: Remembered) -> str:
