@@ -8,14 +8,18 @@ import pytest
 from tests.flows.setting import Killed, Setting
 from tests.world import lost_at
 from wlctl.errors import (
+    ActionTimeout,
     AmbiguousName,
     Busy,
     FileMissing,
     Indeterminate,
     Interrupted,
     NameTaken,
+    OperationTimeout,
     Overtaken,
+    SilenceTimeout,
     UnknownName,
+    Unreachable,
 )
 from wlctl.flows import packages
 from wlctl.flows.deciding import Order
@@ -251,6 +255,70 @@ def test_a_node_that_cannot_be_reached_gets_the_wish_recorded(setting: Setting, 
     assert setting.instance("web").desired.value == ("stopped" if verb is Verb.STOP else "unloaded")
     assert len(setting.holds()) == 1
     assert setting.node("elm").liveness is Liveness.SUSPECT
+
+
+@pytest.mark.parametrize("verb", Verb)
+@pytest.mark.parametrize("step", ["", "checkpoint"], ids=["its own", "of the checkpoint after it"])
+def test_an_answer_to_an_ending_that_is_lost_once_is_asked_for_again(
+    setting: Setting, verb: Verb, step: str
+) -> None:
+    setting.add_node("elm")
+    setting.place()
+    lost: list[str] = []
+
+    def once(here: str, moment: str) -> None:
+        if (here, moment) == (step or verb.value, "after") and not lost:
+            lost.append(here)
+            raise Indeterminate(f"{here}: no whole answer came")
+
+    setting.world.hook = once
+    asked = setting.stop("web") if verb is Verb.STOP else setting.unload("web")
+
+    assert lost == [step or verb.value]
+    assert asked.end is End.DONE
+    assert setting.alive() == []
+
+
+@pytest.mark.parametrize("verb", Verb)
+@pytest.mark.parametrize("timeout", [SilenceTimeout, ActionTimeout, OperationTimeout])
+def test_a_node_that_was_silent_for_as_long_as_it_had_is_not_waited_for_twice(
+    setting: Setting, verb: Verb, timeout: type[Unreachable]
+) -> None:
+    setting.add_node("elm")
+    setting.place()
+    asked: list[str] = []
+
+    def silent(here: str, moment: str) -> None:
+        if (here, moment) == (verb.value, "after"):
+            asked.append(here)
+            raise Indeterminate(f"{here}: no whole answer came") from timeout("it is silent")
+
+    setting.world.hook = silent
+    ended = setting.stop("web") if verb is Verb.STOP else setting.unload("web")
+
+    assert ended.end is End.INDETERMINATE
+    assert asked == [verb.value]
+
+
+@pytest.mark.parametrize("verb", Verb)
+def test_a_lost_answer_whose_node_cannot_be_asked_again_is_not_called_unreachable(
+    setting: Setting, verb: Verb
+) -> None:
+    """Unreachable says that nothing was done on the node."""
+    setting.add_node("elm")
+    setting.place()
+
+    def lost(here: str, moment: str) -> None:
+        if (here, moment) == (verb.value, "after"):
+            setting.world.nodes["elm"].up = False
+            raise Indeterminate(f"{here}: no whole answer came")
+
+    setting.world.hook = lost
+    ended = setting.stop("web") if verb is Verb.STOP else setting.unload("web")
+
+    assert ended.end is End.INDETERMINATE
+    assert "no whole answer came; asked again: " in ended.detail
+    assert len(setting.holds()) == 1
 
 
 @pytest.mark.parametrize("verb", Verb)

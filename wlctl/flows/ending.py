@@ -9,9 +9,12 @@ from dataclasses import asdict, dataclass, replace
 from enum import StrEnum
 
 from wlctl.errors import (
+    ActionTimeout,
     ForeignNode,
     Indeterminate,
     Interrupted,
+    OperationTimeout,
+    SilenceTimeout,
     UnknownName,
     Unreachable,
     WlctlError,
@@ -226,7 +229,7 @@ def _end_once(rt: Runtime, verb: Verb, instance: Instance, how: _How) -> Ending:
         if isinstance(wish, Ending):
             return wish
         try:
-            answer = _ask(rt, wish)
+            answer = _ask_or_ask_again(rt, wish)
         except Indeterminate as failure:
             return _not_done(rt, wish, End.INDETERMINATE, failure)
         except (Unreachable, ForeignNode) as failure:
@@ -303,6 +306,24 @@ def grace_of(tx: ReadTx, instance: Instance) -> int:
     """Read how long the package gives its processes to end."""
     text = packages.get(tx, instance.package_id).manifest
     return manifest.read(text.encode()).workload.lifecycle.stop_grace_ms
+
+
+def _ask_or_ask_again(rt: Runtime, wish: _Wish) -> Stopped | Unloaded | Refused:
+    """Ask once more where the connection was lost on the way: under one number it is done once.
+
+    A node that was silent for as long as it had is not waited for twice.
+    """
+    try:
+        return _ask(rt, wish)
+    except Indeterminate as lost:
+        if isinstance(lost.__cause__, _TIMEOUTS) or wish.how.within_s is not None:
+            raise
+        try:
+            return _ask(rt, wish)
+        except (Unreachable, ForeignNode) as failure:
+            raise Indeterminate(
+                f"{lost.message}; asked again: {failure.message}", hint=lost.hint
+            ) from failure
 
 
 def _ask(rt: Runtime, wish: _Wish) -> Stopped | Unloaded | Refused:
@@ -406,6 +427,8 @@ def _way(verb: Verb, instance: Instance, proofs: Sequence[Proof]) -> tuple[tuple
     assert not isinstance(way, IllegalTransition), way
     return way, gone
 
+
+_TIMEOUTS = (SilenceTimeout, ActionTimeout, OperationTimeout)
 
 EXITED = "exited"
 """How a run ended whose leader was gone before it was asked."""
