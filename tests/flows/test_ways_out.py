@@ -22,15 +22,18 @@ from wlctl.flows import (
 )
 from wlctl.flows import nodes as fleet
 from wlctl.flows.moving import Way
+from wlctl.flows.node_changes import Words
 from wlctl.flows.reconcile import reconcile
 from wlctl.ledger import generations, instances, leases
 from wlctl.ledger.leases import Sent
 from wlctl.model.actions import RefusalCode, Refused
 from wlctl.model.alert import AlertKind
 from wlctl.model.boottime import BootTime
+from wlctl.model.facts import Capability, Provenance
 from wlctl.model.ids import NodeName
 from wlctl.model.instance import Instance, State
 from wlctl.model.node import Address, Liveness, Tier, TransportKind
+from wlctl.placement.where import parse as where_of
 
 ELM = NodeName("elm")
 SECONDS = 60
@@ -409,3 +412,27 @@ def test_so_many_runs_of_an_instance_are_kept_and_whatever_is_not_proven_gone(
             kept = [run.number for run in generations.of_instance(tx, iid)]
 
     assert kept == [1, *range(newest - generations.KEPT + 1, newest + 1)]
+
+
+def test_a_lost_copy_whose_condition_has_no_meaning_any_more_keeps_no_other_down(
+    running: Setting,
+) -> None:
+    """What a value is depends on what the fleet has: now it is a text, and cannot be compared."""
+    with running.runtime() as rt:
+        for name, offset in (("elm", -3), ("oak", -4)):
+            claim = Capability("sensor", {"offset": offset}, Provenance.CLAIMED)
+            node_changes.say(rt, name, Words(claims=(claim,)))
+    running.place(name="api", prefer=(ELM,), where=(where_of("sensor.offset>=-5"),))
+    go_over(running)
+    running.add_node("ash")
+    with running.runtime() as rt:
+        claim = Capability("sensor", {"offset": "low"}, Provenance.CLAIMED)
+        node_changes.say(rt, "ash", Words(claims=(claim,)))
+    running.world.nodes["elm"].up = False
+
+    passes = go_over(running, 5)
+
+    assert running.named("web").node != "elm"
+    raised = {one.alert.subject: one.alert for found in passes for one in found.raised}
+    assert raised["api"].kind is AlertKind.MOVE_FAILED
+    assert "where" in raised["api"].reason

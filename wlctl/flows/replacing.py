@@ -11,7 +11,16 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 from pathlib import Path
 
-from wlctl.errors import Busy, GateDenied, Overtaken, Revoked, SecretUnavailable, WlctlError
+from wlctl.errors import (
+    Busy,
+    GateDenied,
+    LedgerForked,
+    LedgerRolledBack,
+    Overtaken,
+    Revoked,
+    SecretUnavailable,
+    WlctlError,
+)
 from wlctl.flows import deciding, leasing, packages, secrets
 from wlctl.flows.deciding import Order
 from wlctl.flows.dispatch import Dispatched, dispatch
@@ -120,7 +129,12 @@ class Replacing:
             case Go():
                 assert package.admitted is not None, "a copy without its package is held"
                 turn = self._held.enter_context(operations.turn(rt.ledger, rt.new_instance_id()))
-                return _begin(rt, instance, package.admitted, turn)
+                try:
+                    return _begin(rt, instance, package.admitted, turn)
+                except (Busy, Overtaken, LedgerForked, LedgerRolledBack):
+                    raise
+                except WlctlError as failure:  # of this copy: others are placed all the same
+                    return _again(rt, instance, Came.FAILED, failure.message)
 
     def _package(self, package_id: PackageId) -> _Package:
         if package_id not in self._packages:
