@@ -309,6 +309,23 @@ Read = Callable[[Answer], object]
 @pytest.mark.parametrize(
     ("read", "lines"),
     [
+        pytest.param(outcome.status, (*HEAD, INSTANCE, INSTANCE), id="an instance"),
+        pytest.param(outcome.status, (*HEAD, INSTANCE, RUN, RUN), id="a run of one"),
+        pytest.param(outcome.stopped, ("node_id n", ENDED, ENDED), id="how a run ended"),
+    ],
+)
+def test_an_answer_that_says_something_of_one_thing_twice_is_none(
+    read: Read, lines: tuple[str, ...]
+) -> None:
+    """The ledger keeps each once, and would end whatever looks at the other nodes, too."""
+    assert read(_answer(*lines[:-1]))
+    with pytest.raises(GarbledAnswer, match="twice"):
+        read(_answer(*lines))
+
+
+@pytest.mark.parametrize(
+    ("read", "lines"),
+    [
         *(
             pytest.param(
                 outcome.launched, (LAUNCHED.replace(f" {word}", ""), GIVEN), id=f"no {word}"

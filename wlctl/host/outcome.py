@@ -1,6 +1,6 @@
 """Reads what the actions on instances answer, strictly, into the model's values."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from enum import StrEnum
 from typing import TypeVar
@@ -143,6 +143,7 @@ def settled(found: Answer) -> Settled:
 
 def status(found: Answer) -> NodeStatus:
     """Read everything of one installation on the node."""
+    _once(_id(line, 0) for line in found.all("instance"))
     runs = _runs(found)
     restarts = {_id(line, 0): _restarts(line) for line in found.all("restarts")}
     pruned = {_id(line, 0): _generation(line, 1) for line in found.all("pruned")}
@@ -174,6 +175,7 @@ def _runs(found: Answer) -> dict[str, list[GenerationStatus]]:
     ended = {_run(line): _reading(line, at=1) for line in found.all("ended")}
     boot_id, uptime_ms = found.text("boot_id"), found.uptime_ms()
     runs: dict[str, list[GenerationStatus]] = {}
+    _once(map(_run, found.all("generation")))
     for line in found.all("generation"):
         key = _run(line)
         seen = _generation_status(line, launches.get(key))
@@ -260,7 +262,18 @@ def log_tail(found: Answer) -> LogTail:
 
 
 def _readings(found: Answer) -> tuple[Readings, ...]:
-    return tuple(_reading(line) for line in found.all("generation"))
+    readings = tuple(_reading(line) for line in found.all("generation"))
+    _once(one.generation for one in readings)
+    return readings
+
+
+def _once(keys: Iterable[object]) -> None:
+    """Make sure that an answer says one thing of each of these: the ledger keeps it once."""
+    seen = set()
+    for key in keys:
+        if key in seen:
+            raise GarbledAnswer("the answer says something of one thing twice")
+        seen.add(key)
 
 
 def _pruned(found: Answer) -> int:
