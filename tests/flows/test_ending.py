@@ -3,7 +3,7 @@
 import pytest
 
 from tests.flows.setting import Setting
-from tests.world import FakeNode
+from tests.world import FakeNode, lost_at, peaceful
 from wlctl.flows import ending, starting
 from wlctl.flows.ending import End
 from wlctl.flows.start_intents import Begin
@@ -85,3 +85,22 @@ def test_a_run_that_a_reboot_has_proven_gone_stays_proven_in_all_later_evidence(
     assert isinstance(second, Proven)
     told = setting.history("web")[-1].evidence or {}
     assert [run["judgement"] for run in told.values()] == ["proven", "proven"]
+
+
+def test_what_was_stopped_and_may_have_been_started_since_is_stopped_again(
+    setting: Setting, elm: FakeNode
+) -> None:
+    """The answer of the start was lost, and the stop after it did not come through."""
+    setting.stop("web")
+    setting.world.hook = lost_at("start", "after")
+    with setting.runtime() as rt:
+        assert starting.start(rt, "web").begin is Begin.INDETERMINATE
+    setting.world.hook = lost_at("stop", "before")
+    assert setting.stop("web").end is End.UNREACHABLE
+    assert setting.instance("web").state is State.STOPPED
+    assert elm.alive != {}
+
+    setting.world.hook = peaceful
+    done = setting.stop("web")
+
+    assert (done.end, elm.alive) == (End.DONE, {})

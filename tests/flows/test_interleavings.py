@@ -181,8 +181,8 @@ def test_what_a_pass_has_seen_counts_only_until_somebody_asks_for_something(
     assert running.instance("web").state is State.STOPPED
 
 
-def jobs(setting: Setting, kind: str, more: str = "") -> tuple[Instance, Instance]:
-    """Place two jobs, and let both of them finish."""
+def use_job(setting: Setting, kind: str, more: str = "") -> None:
+    """Let the package that is placed from here on be a job."""
     job = setting.package.with_name("job")
     write_package(job, name="job")
     text = (job / "workload.toml").read_text().replace('"service"', f'"{kind}"')
@@ -191,6 +191,11 @@ def jobs(setting: Setting, kind: str, more: str = "") -> tuple[Instance, Instanc
         packages.build(job)
         packages.sign(rt, job, KeyChoice(setting.key))
     setting.package = job
+
+
+def jobs(setting: Setting, kind: str, more: str = "") -> tuple[Instance, Instance]:
+    """Place two jobs, and let both of them finish."""
+    use_job(setting, kind, more)
     setting.place(name="one", prefer=(ELM,))
     setting.place(name="two", prefer=(ELM,))
     for name in ("one", "two"):
@@ -290,3 +295,34 @@ def test_nothing_is_called_stopped_while_the_copy_that_takes_its_place_runs(
     go_over(running, 2)
     assert running.alive() == []
     assert running.stop("web").end is End.ALREADY
+
+
+@pytest.mark.parametrize("kind", ["service", "job"])
+def test_a_copy_that_was_stopped_while_a_pass_was_about_to_give_it_up_is_stopped(
+    running: Setting, kind: str
+) -> None:
+    """Its node was started anew after its supervisor had ended it, and the pass has read that."""
+    elm, web = running.world.nodes["elm"], running.instance("web")
+    policy = elm.policies[web.id]
+    if kind == "job":
+        running.unload("web")
+        use_job(running, kind)
+        running.place(name="web", prefer=(ELM,))
+        web = running.instance("web")
+    elm.policies[web.id] = policy
+    elm.end_before_next(web.id)
+    elm.reboot()
+    ended = []
+
+    def stop_it() -> None:
+        if running.instance("web").state is State.RESTARTING:
+            ended.append(running.stop("web").end)
+        else:
+            at(running, "commit", "after", stop_it)
+
+    at(running, "status", "before", lambda: at(running, "commit", "after", stop_it))
+    go_over(running)
+
+    assert ended == [End.DONE]
+    assert running.instance("web").state is State.STOPPED
+    assert running.alive() == []

@@ -8,16 +8,18 @@ import pytest
 from tests.flows.going_over import TICK_MS, go_over, let_pass
 from tests.flows.setting import Setting
 from tests.world import FakeNode, peaceful
-from wlctl.errors import Indeterminate
-from wlctl.flows import attesting, draining, moving, node_changes, starting
+from wlctl.errors import ConnectFailed, Indeterminate, Overtaken
+from wlctl.flows import acting, attesting, draining, looking, moving, node_changes, starting
 from wlctl.flows.ending import End, Ending
 from wlctl.flows.moving import Step, Way
+from wlctl.flows.runtime import Runtime
 from wlctl.flows.start_intents import Begin
+from wlctl.lifecycle.table import Act
 from wlctl.model.actions import RefusalCode, Refused
 from wlctl.model.alert import AlertKind
 from wlctl.model.ids import NodeName
-from wlctl.model.instance import Desired, State
-from wlctl.model.node import Liveness, Tier
+from wlctl.model.instance import Desired, Instance, State
+from wlctl.model.node import Liveness, Node, Tier
 
 ELM = NodeName("elm")
 BUSY = Refused(RefusalCode.BUSY, "another action holds the node")
@@ -268,3 +270,113 @@ def test_a_drain_that_stops_the_rest_keeps_nothing_that_was_asked_to_be_unloaded
     elm.unkillable.clear()
     go_over(running, after_s=400)
     assert (running.alive(), running.holds()) == ([], ())
+
+
+def cut_unloads(setting: Setting, *, first: Callable[[str, str], None] = peaceful) -> None:
+    """Let no unload come through."""
+
+    def hook(step: str, moment: str) -> None:
+        first(step, moment)
+        if (step, moment) == ("unload", "before"):
+            raise ConnectFailed("nothing listens there")
+
+    setting.world.hook = hook
+
+
+@pytest.mark.parametrize("stop_first", [False, True])
+def test_a_new_copy_that_has_failed_stands_in_the_way_until_it_is_proven_gone(
+    running: Setting, *, stop_first: bool
+) -> None:
+    """Its leader has ended, and what else it began may live on: its node cannot be asked."""
+
+    def fail(step: str, moment: str) -> None:
+        if (step, moment) == ("place", "after"):
+            for name in ("oak", "yew"):
+                node = running.world.nodes[name]
+                for one in list(node.alive):
+                    node.exit(one, 1)
+
+    cut_unloads(running, first=fail)
+    with running.runtime() as rt:
+        moved = moving.move(rt, moving.find(rt, "web"), Way(stop_first=stop_first))
+    stopped = running.stop("web")
+
+    assert moved.step is Step.UNSETTLED
+    assert (stopped.end, running.alive()) == (End.UNPROVEN, [])
+    with running.runtime() as rt:
+        assert starting.start(rt, "web").begin is Begin.ILLEGAL
+    running.world.hook = peaceful
+    go_over(running, 2, after_s=400)
+    assert running.stop("web").end is End.ALREADY
+
+
+def lost_beside_another(setting: Setting) -> None:
+    """Leave a lost copy on the last node, and one elsewhere that nobody knows of; both run."""
+    for name in ("elm", "oak"):
+        setting.world.nodes[name].refusal = BUSY
+    setting.unload("web")
+    setting.place(prefer=(NodeName("yew"),))
+    for name in ("elm", "oak"):
+        setting.world.nodes[name].refusal = None
+    go_over(setting)
+    setting.world.nodes["yew"].up = False
+    go_over(setting, 3, after_s=40)
+
+    def cut(step: str, moment: str) -> None:
+        if (step, moment) == ("place", "after"):
+            for name in ("elm", "oak"):
+                setting.world.nodes[name].up = False
+            raise Indeterminate("place: no whole answer came")
+
+    setting.world.hook = cut
+    go_over(setting, after_s=40)
+    setting.world.heal()
+    assert len(setting.alive()) == 2
+
+
+def test_a_lost_copy_that_is_back_when_its_new_one_is_found_to_run_gives_way_at_once(
+    running: Setting,
+) -> None:
+    lost_beside_another(running)
+
+    (found,) = go_over(running)
+
+    assert Act.END_LOST in {one.act for one in found.done}
+    assert len(running.alive()) == 1
+    go_over(running, 2)
+    assert where(running) != ["yew"]
+    assert running.named("web").state is State.RUNNING
+
+
+def act_on(rt: Runtime, node: Node, instance: Instance, act: Act) -> None:
+    """Carry out what a pass has decided about a copy, by a look of now."""
+    with rt.connect(node.address) as session:
+        look = looking.look(rt, session, node)
+    acting.carry_out(rt, node, instance, act, look)
+
+
+def test_a_lost_copy_is_not_taken_back_once_another_copy_of_its_order_may_run(
+    running: Setting,
+) -> None:
+    """The pass had read that there is none, when the other one was written down."""
+    lose_its_new_copy_too(running)
+    running.world.nodes["elm"].up = True
+    lost = running.named("web")
+
+    with running.runtime() as rt, pytest.raises(Overtaken):
+        act_on(rt, running.node("elm"), lost, Act.ADOPT)
+
+    assert running.named("web").state is State.LOST
+
+
+def test_a_lost_copy_that_was_stopped_meanwhile_does_not_give_way(running: Setting) -> None:
+    """The pass had read that it is to run, and that another copy of its order does."""
+    lose_web(running)
+    running.world.nodes["elm"].up = True
+    lost = running.named("web")
+    running.stop("web")
+
+    with running.runtime() as rt, pytest.raises(Overtaken):
+        act_on(rt, running.node("elm"), lost, Act.END_LOST)
+
+    assert running.named("web").state is State.STOPPED

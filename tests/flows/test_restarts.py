@@ -342,3 +342,18 @@ def test_status_says_what_is_held_and_what_to_type(setting: Setting, elm: FakeNo
     lines = "\n".join(cli._lines(found, setting.instance("web").since_ms))
     why = "g1 ended by itself with status 1 (exhausted)"
     assert f"  held      {why}; `wlctl start web`\n" in lines
+
+
+def test_what_a_supervisor_had_ended_when_its_node_was_started_anew_is_started_there_again(
+    setting: Setting, elm: FakeNode
+) -> None:
+    web = setting.instance("web")
+    elm.end_before_next(web.id)
+    elm.reboot()
+
+    go_over(setting)
+
+    now = setting.instance("web")
+    assert (now.state, now.generation) == (State.RUNNING, 2)
+    assert ("lost", "its node was started anew") in steps(setting)
+    assert setting.alive() == [("elm", web.id)]

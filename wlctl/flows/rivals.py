@@ -42,9 +42,10 @@ def left_by(tx: ReadTx, names: Collection[str]) -> list[Instance]:
 
 
 def may_run(tx: ReadTx, instance: Instance) -> bool:
-    """Answer whether something of a copy may run, as far as anybody has proven or vouched for."""
-    if instance.state in CLOSED:
-        return instance.state is State.RESCHEDULED
+    """Answer whether something of a current copy may run, as far as anybody knows.
+
+    It may until all its runs are proven gone, or somebody vouched for its machine.
+    """
     if instance.state is State.LOST and _is_attested_dead(tx, instance):
         return False
     if instance.unsettled or instance.state not in _AT_REST:
