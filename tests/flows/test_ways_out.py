@@ -2,6 +2,8 @@
 
 import itertools
 import threading
+import time
+from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
@@ -24,7 +26,7 @@ from wlctl.flows import nodes as fleet
 from wlctl.flows.moving import Way
 from wlctl.flows.node_changes import Words
 from wlctl.flows.reconcile import reconcile
-from wlctl.ledger import generations, instances, leases
+from wlctl.ledger import generations, instances, leases, operations
 from wlctl.ledger.leases import Sent
 from wlctl.model.actions import RefusalCode, Refused
 from wlctl.model.alert import AlertKind
@@ -436,3 +438,21 @@ def test_a_lost_copy_whose_condition_has_no_meaning_any_more_keeps_no_other_down
     raised = {one.alert.subject: one.alert for found in passes for one in found.raised}
     assert raised["api"].kind is AlertKind.MOVE_FAILED
     assert "where" in raised["api"].reason
+
+
+def test_a_pass_goes_past_what_a_paused_command_is_at_work_on(running: Setting) -> None:
+    """However long verbs wait for each other: nodes are looked at again, and leases renewed."""
+    running.busy_timeout_s = 40
+    held = [running.place(name=f"copy-{n}").copies[0].instance for n in range(3)]
+    with running.runtime() as rt, ExitStack() as turns:
+        for one in held:
+            assert one is not None
+            turn = turns.enter_context(operations.turn(rt.ledger, one.id))
+            with rt.ledger.write(rt.now_ms(), rt.author) as tx:
+                operations.begin(tx, turn, "restart", token=rt.new_token())
+        began_s = time.monotonic()
+        (found,) = go_over(running)
+        took_s = time.monotonic() - began_s
+
+    assert [one.came for one in found.done] == ["busy"] * 3
+    assert took_s < running.busy_timeout_s

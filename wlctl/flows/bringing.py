@@ -23,6 +23,10 @@ from wlctl.model.instance import Desired, Instance, State
 from wlctl.model.node import Liveness, Node
 from wlctl.model.workload import Kind
 
+PATIENCE_S = 1.0
+"""So long a pass waits for who is at work on a copy: what leases need is at the next one, and one
+command that was paused may be at work on many."""
+
 
 def bring(
     rt: Runtime, node: Node, instance: Instance, look: Look, *, dry_run: bool = False
@@ -87,7 +91,7 @@ def finish(rt: Runtime, instance: Instance, *, dry_run: bool) -> Done:
     if dry_run:
         return Done(instance.name, instance.node, None, "dry_run")
     try:
-        now = recover.recover(rt, instance.id)
+        now = recover.recover(rt, instance.id, patience_s=PATIENCE_S)
     except (Busy, Overtaken):
         return Done(instance.name, instance.node, None, "busy")
     except WlctlError as failure:

@@ -37,13 +37,17 @@ def is_unfinished(instance: Instance) -> bool:
     return instance.unsettled or to_go or half_restarted
 
 
-def recover(rt: Runtime, instance_id: InstanceId) -> Instance:
+def recover(rt: Runtime, instance_id: InstanceId, *, patience_s: float | None = None) -> Instance:
     """Finish what is open of a copy, as far as its node can be asked; return it as it is then.
 
+    Args:
+        patience_s: How long whoever is at work on it is waited for; None for the busy timeout.
+
     Raises:
-        Busy: A living process is at work on it, and was to the end of the busy timeout.
+        Busy: A living process is at work on it, and was all that time.
     """
-    with operations.turn(rt.ledger, instance_id, timeout_s=rt.settings.busy_timeout_s) as turn:
+    timeout_s = rt.settings.busy_timeout_s if patience_s is None else patience_s
+    with operations.turn(rt.ledger, instance_id, timeout_s=timeout_s) as turn:
         with rt.ledger.write(rt.now_ms(), rt.author) as tx:
             verb = _verb_left(tx, instance_id)
             # Who asked for its end does not want it adopted, whatever became of its placement.
