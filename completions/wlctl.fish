@@ -44,7 +44,7 @@ complete -c wlctl -n "__wlctl_at ''" -a node -d 'The fleet: the machines that wl
 complete -c wlctl -n "__wlctl_at ''" -a place -d 'Choose a node for a workload, say why, start it there, and wait until it is up.'
 complete -c wlctl -n "__wlctl_at ''" -a decisions -d 'List what was decided, oldest first, dry runs and what fitted nowhere included.'
 complete -c wlctl -n "__wlctl_at ''" -a explain -d 'Say why a decision came out as it did: of a name, the newest decision about it.'
-complete -c wlctl -n "__wlctl_at ''" -a ps -d 'List the current copies as they were seen last; SEEN is the age of the last contact.'
+complete -c wlctl -n "__wlctl_at ''" -a ps -d 'List the current copies as they were seen last.'
 complete -c wlctl -n "__wlctl_at ''" -a status -d 'Ask the nodes of copies how these are, and say where ledger and node differ.'
 complete -c wlctl -n "__wlctl_at ''" -a history -d 'List every step of a copy\'s life with its reason, and what was read that says so.'
 complete -c wlctl -n "__wlctl_at ''" -a logs -d 'Print the end of what a copy wrote to its standard output and error.'

@@ -65,7 +65,7 @@ _wlctl() {
                 'place:Choose a node for a workload, say why, start it there, and wait until it is up.'
                 'decisions:List what was decided, oldest first, dry runs and what fitted nowhere included.'
                 'explain:Say why a decision came out as it did: of a name, the newest decision about it.'
-                'ps:List the current copies as they were seen last; SEEN is the age of the last contact.'
+                'ps:List the current copies as they were seen last.'
                 'status:Ask the nodes of copies how these are, and say where ledger and node differ.'
                 'history:List every step of a copy'\''s life with its reason, and what was read that says so.'
                 'logs:Print the end of what a copy wrote to its standard output and error.'

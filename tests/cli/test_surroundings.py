@@ -114,6 +114,36 @@ def test_a_node_that_is_none_is_said_where_it_is_to_be_preferred_or_avoided(
     assert done.stderr.endswith("[invalid-file]\n"), "and all else is looked at as ever"
 
 
+@pytest.mark.parametrize(
+    ("words", "which"),
+    [
+        pytest.param(("stop", ""), "NAME", id="no beginning of every id"),
+        pytest.param(("unload", "web", ""), "NAME", id="nor among names"),
+        pytest.param(("place", ""), "PACKAGE", id="no working directory"),
+        pytest.param(("place", "web", "--pin", ""), "--pin", id="no option left out"),
+        pytest.param(("stop", "-l", "batch", "--node="), "--node", id="nor one of several"),
+        pytest.param(("explain", ""), "DECISION|NAME", id="no newest decision"),
+    ],
+)
+def test_a_shell_variable_that_is_not_set_is_taken_for_nothing(
+    words: tuple[str, ...], which: str, program: Program
+) -> None:
+    program.run("init")
+
+    done = program.run(*words)
+
+    said = f"wlctl: {which} is given an empty word: is a shell variable not set? [usage]\n"
+    assert (done.returncode, done.stdout, done.stderr) == (2, "", said)
+
+
+def test_what_is_passed_on_may_be_empty(program: Program) -> None:
+    program.run("init")
+
+    done = program.run("place", "nowhere", "-m", "", "--", "")
+
+    assert done.stderr.endswith("[invalid-file]\n"), "it is only nowhere that is wrong"
+
+
 def at_a_terminal(program: Program, argv: list[str], columns: int) -> tuple[int, str]:
     """Run a program with all its streams at a terminal of this width."""
     ours, theirs = pty.openpty()

@@ -52,6 +52,16 @@ def begun(begin: Begin, **given: object) -> Beginning:
         ),
         (begun(Begin.ALREADY), 0, "web runs on elm already: it is running"),
         (
+            begun(Begin.FAILED, code="fetch", detail="x"),
+            1,
+            "web on elm was left as it is (fetch): x",
+        ),
+        (
+            begun(Begin.FAILED, code="fetch", detail="x", proofs=(judge(GONE),)),
+            1,
+            "web on elm was stopped and not started (fetch): x",
+        ),
+        (
             begun(Begin.NO_ROOM, detail="memory: x"),
             3,
             "web does not fit on elm any more: memory: x",

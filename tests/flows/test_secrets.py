@@ -11,10 +11,12 @@ from tests.flows import policed
 from tests.flows.setting import Setting, TestRuntime, settings_for
 from wlctl.config.secrets import SecretSource
 from wlctl.errors import SecretUnavailable, UsageError
-from wlctl.flows import packages, secrets
+from wlctl.flows import packages, secrets, starting
 from wlctl.flows.deciding import Order
 from wlctl.flows.place import place
 from wlctl.flows.signing import KeyChoice
+from wlctl.flows.start_intents import Begin
+from wlctl.model.instance import State
 from wlctl.model.node import Tier
 
 SENTINEL = "s3ntinel-value"
@@ -103,6 +105,24 @@ def test_a_dry_run_gets_no_value(wanting: Setting) -> None:
     rt.ledger.close()
 
     assert report.placeable
+
+
+def test_what_cannot_be_got_stops_nothing_for_a_restart(
+    wanting: Setting, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PASSWORD", SENTINEL)
+    rt = runtime(wanting, DB_PASSWORD=SecretSource("here", env="PASSWORD"))
+    place(rt, Order(wanting.package))
+    monkeypatch.delenv("PASSWORD")
+
+    with pytest.raises(SecretUnavailable, match="PASSWORD is not set"):
+        starting.restart_one(rt, wanting.instance("web"))
+
+    assert wanting.instance("web").state is State.RUNNING
+    assert [name for name, _ in wanting.alive()] == ["elm"], "the run that was there is there"
+    monkeypatch.setenv("PASSWORD", SENTINEL)
+    assert starting.restart_one(rt, wanting.instance("web")).begin is Begin.DONE
+    rt.ledger.close()
 
 
 @pytest.mark.parametrize(

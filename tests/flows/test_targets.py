@@ -70,7 +70,7 @@ def test_an_id_and_its_beginning_mean_the_copy_and_count_once(three: Setting) ->
 @pytest.mark.parametrize(
     ("wanted", "failure", "said"),
     [
-        pytest.param(Targets(), UsageError, "which copies", id="nothing is asked for"),
+        pytest.param(Targets(), UsageError, "no copy is named", id="nothing is asked for"),
         pytest.param(
             Targets(("a",), node="elm"), UsageError, "not both", id="by name and by what it is"
         ),

@@ -21,6 +21,9 @@ from wlctl.errors import UsageError
 SENTENCE_MAX = 200
 """More than any first sentence of a help has."""
 
+MAY_BE_EMPTY = frozenset({"args", "message"})
+"""What is passed on or kept as it is."""
+
 CONTEXT = {"help_option_names": ["-h", "--help"]}
 
 
@@ -61,7 +64,26 @@ class Command(TyperCommand):
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """Parse, and let every mistake say which command it was made in."""
         with _placed_in(ctx):
+            self._require_words(ctx, args)
             return super().parse_args(ctx, args)
+
+    def _require_words(self, ctx: Any, args: list[str]) -> None:
+        """Refuse a name or value that is empty, as a shell variable is that nobody has set.
+
+        It is no beginning of every id, no working directory and no option left out.
+        """
+        if ctx.resilient_parsing or not any(word == "" or word.endswith("=") for word in args):
+            return
+        given, _, _ = self.make_parser(ctx).parse_args(args=list(args))
+        for param in self.get_params(ctx):
+            said = given.get(param.name)
+            words = said if isinstance(said, list | tuple) else (said,)
+            if param.name not in MAY_BE_EMPTY and "" in words:
+                is_option = param.param_type_name == "option"
+                name = param.opts[-1] if is_option else param.metavar.strip("[]…")
+                raise UsageError(
+                    f"{name} is given an empty word", hint="is a shell variable not set?"
+                )
 
     def get_params(self, ctx: Any) -> list[Any]:
         """Add the global options to the command's own."""

@@ -165,7 +165,8 @@ def lines_of(found: Beginning) -> Iterator[str]:
         case Begin.REFUSED:
             yield f"{node} refused ({found.code}): {found.detail}"
         case Begin.DENIED | Begin.ILLEGAL | Begin.FAILED:
-            yield f"{name} on {node} was left as it is ({found.code}): {found.detail}"
+            stands = "stopped and not started" if found.proofs else "left as it is"
+            yield f"{name} on {node} was {stands} ({found.code}): {found.detail}"
     for proof in found.proofs:
         yield f"  {proof_line(proof)}"
 

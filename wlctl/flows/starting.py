@@ -21,12 +21,13 @@ from wlctl.errors import (
     Unreachable,
     WlctlError,
 )
-from wlctl.flows import leasing, looking, operating, secrets, witnesses
+from wlctl.flows import leasing, looking, operating, secrets, staged, witnesses
 from wlctl.flows.intents import REQUEST_VALID_MS, check_ours, lease_until_ms, walk_to
 from wlctl.flows.looking import Look
 from wlctl.flows.mirror import changes, mirror
 from wlctl.flows.nodes import check_identity, check_placed_there
 from wlctl.flows.runtime import Runtime
+from wlctl.flows.staged import Staged
 from wlctl.flows.start_intents import (
     Begin,
     Beginning,
@@ -40,7 +41,15 @@ from wlctl.ledger import generations, instances, nodes, operations
 from wlctl.ledger.operations import Turn
 from wlctl.lifecycle.machine import LIVE
 from wlctl.lifecycle.seen import judge
-from wlctl.model.actions import Launched, RefusalCode, Refused, StartRequest, Stopped, StopRequest
+from wlctl.model.actions import (
+    Launched,
+    RefusalCode,
+    Refused,
+    Secrets,
+    StartRequest,
+    Stopped,
+    StopRequest,
+)
 from wlctl.model.event import Json
 from wlctl.model.ids import InstanceId
 from wlctl.model.instance import Desired, Instance, State
@@ -80,6 +89,9 @@ def restart_one(rt: Runtime, instance: Instance, *, grace_ms: int | None = None)
 
     Args:
         grace_ms: Between the stop signal and the kill; None takes the package's.
+
+    Raises:
+        SecretUnavailable: One cannot be had; nothing was stopped.
     """
     return _begin(rt, Verb.RESTART, instance, grace_ms)
 
@@ -94,6 +106,17 @@ class _Way:
         self._placed_at_ms = instance.created_at_ms
         self._stack = stack
         self._session: NodeSession | None = None
+        self._secrets: Secrets | None = None
+
+    def secrets(self, of: Staged) -> Secrets:
+        """Get the values anew, once: before anything is ended for the run that needs them.
+
+        Raises:
+            SecretUnavailable: One cannot be had; nothing was sent.
+        """
+        if self._secrets is None:
+            self._secrets = secrets.resolve(self._rt, of.spec.secrets, of.secrets)
+        return self._secrets
 
     def session(self) -> "NodeSession":
         """Connect, once."""
@@ -118,6 +141,10 @@ def _begin(
         runs = _runs(rt, instance.id, way) if verb is Verb.START else None
         if runs is not None:
             return runs
+        if verb is Verb.RESTART:
+            with rt.ledger.read() as tx:
+                made_from = staged.read(tx, instance)
+            way.secrets(made_from)
         seen = instance if as_seen else None
         wish = intend(rt, verb, turn, way.node, grace_ms, seen=seen)
         if isinstance(wish, Wish) and wish.clears and verb is Verb.START:
@@ -230,7 +257,7 @@ def _stop(rt: Runtime, wish: Wish, way: _Way) -> Stopped | Refused:
 
 def _launch(rt: Runtime, wish: Wish, way: _Way) -> Beginning:
     """Start the run that has its number."""
-    answer = _asked(rt, wish, lambda: _send(rt, wish, way.session()))
+    answer = _asked(rt, wish, lambda: _send(rt, wish, way))
     if isinstance(answer, Beginning):
         return answer
     if isinstance(answer, Refused):
@@ -252,13 +279,13 @@ def _launch(rt: Runtime, wish: Wish, way: _Way) -> Beginning:
     return Beginning(wish.verb, Begin.DONE, now, answer, wish.proofs)
 
 
-def _send(rt: Runtime, wish: Wish, session: "NodeSession") -> Launched | Refused:
+def _send(rt: Runtime, wish: Wish, way: _Way) -> Launched | Refused:
     """Bring the files that the node lacks by now, then start; secrets are got anew.
 
     Raises:
         SecretUnavailable: One cannot be had; nothing was sent.
     """
-    given = secrets.resolve(rt, wish.staged.spec.secrets, wish.staged.secrets)
+    given, session = way.secrets(wish.staged), way.session()
     sizes = {file.sha256: file.size_bytes for file in wish.staged.files}
     check_ours(rt, wish.operation)
     offered = session.offer(rt.ledger.installation, tuple(sizes))

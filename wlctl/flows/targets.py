@@ -74,7 +74,7 @@ def find(rt: Runtime, wanted: Targets, *, gone: bool = False) -> tuple[Instance,
         )
     if not wanted.words and not wanted.is_filter:
         raise UsageError(
-            "which copies?", hint="give names, or --workload, --node, -l LABEL, or --all"
+            "no copy is named", hint="give names, or --workload, --node, -l LABEL, or --all"
         )
     with rt.ledger.read() as tx:
         if wanted.words:

@@ -293,7 +293,8 @@ def find(tx: ReadTx, word: str) -> Instance:
     if named is not None:
         return named
     like = instances.c.id.startswith(word, autoescape=True)
-    rows = tx.conn.execute(_QUERY.where(like).order_by(instances.c.id).limit(5)).all()
+    query = _QUERY.where(like).order_by(instances.c.id).limit(5)
+    rows = tx.conn.execute(query).all() if word else ()  # an empty word begins every id
     if len(rows) == 1:
         return _instance(rows[0])
     if rows:
