@@ -32,9 +32,10 @@ from wlctl.model.actions import RefusalCode, Refused
 from wlctl.model.alert import AlertKind
 from wlctl.model.boottime import BootTime
 from wlctl.model.facts import Capability, Provenance
-from wlctl.model.ids import NodeName
+from wlctl.model.ids import InstanceId, NodeName
 from wlctl.model.instance import Instance, State
 from wlctl.model.node import Address, Liveness, Tier, TransportKind
+from wlctl.model.package import RestartPolicy
 from wlctl.placement.where import parse as where_of
 
 ELM = NodeName("elm")
@@ -456,3 +457,28 @@ def test_a_pass_goes_past_what_a_paused_command_is_at_work_on(running: Setting) 
 
     assert [one.came for one in found.done] == ["busy"] * 3
     assert took_s < running.busy_timeout_s
+
+
+def test_a_copy_that_the_ledger_knows_nothing_of_is_told_of_for_as_long_as_it_is_there(
+    running: Setting,
+) -> None:
+    """As after a rebuild to which its package was not to be had."""
+    elm = running.world.nodes["elm"]
+    stranger = InstanceId("i" + "z" * 15)
+    elm.staged.add(stranger)
+    elm.launch(stranger, 1, 1, RestartPolicy())
+
+    first, second = go_over(running, 2)
+    elm.up = False
+    silent = go_over(running, 4)
+    elm.up = True
+    elm.staged.discard(stranger)
+    (last,) = go_over(running)
+
+    (raised,) = first.raised
+    assert (raised.alert.kind, raised.alert.subject) == (AlertKind.ORPHAN, "elm")
+    assert stranger in raised.alert.reason
+    assert "wlctl ledger rebuild" in raised.alert.reason
+    assert second.is_quiet
+    assert AlertKind.ORPHAN not in {one.alert.kind for found in silent for one in found.closed}
+    assert AlertKind.ORPHAN in {one.alert.kind for one in last.closed}

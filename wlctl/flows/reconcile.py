@@ -22,6 +22,7 @@ from wlctl.flows import (
     looking,
     losing,
     rivals,
+    strangers,
     succession,
     upkeep,
 )
@@ -154,7 +155,7 @@ def _go_over(rt: Runtime, wanted: Sequence[Node], whole: bool, *, dry_run: bool)
     found = Pass(asked=len(wanted), silent=silent, done=tuple(done), isolated=standings.isolated)
     if dry_run:
         return found
-    told = (*standings.alerts, *timely.alerts)
+    told = (*standings.alerts, *timely.alerts, *strangers.alerts_of(rt, known, contacts.looks))
     return _with_alerts(rt, found, frozenset(node.name for node in wanted), told)
 
 
@@ -290,7 +291,7 @@ def _with_alerts(
             for id_ in troubles.of_gone(tx):
                 troubles.clear(tx, id_)
     with rt.ledger.read() as tx:
-        whole = names >= nodes.names(tx)
+        fleet = nodes.names(tx)
         kept = troubles.ls(tx)
         of_copies = [
             Alert(kept[one.id].kind, one.name, kept[one.id].why)
@@ -298,7 +299,9 @@ def _with_alerts(
         ]
 
     def is_unjudged(alert: Alert) -> bool:
-        return not whole and alert.kind in liveness.OF_NODES and alert.subject not in names
+        if alert.kind is AlertKind.ORPHAN and alert.subject in fleet:
+            return alert.subject not in names or alert.subject in found.silent
+        return not names >= fleet and alert.kind in liveness.OF_NODES and alert.subject not in names
 
     settled = alerting.settle(rt, [*of_copies, *told], is_unjudged)
     with rt.ledger.read() as tx:

@@ -88,11 +88,6 @@ class AlertKind(StrEnum):
 
     `wlctl start NAME` says why.
     """
-    FENCED = "fenced"
-    """A node ended a copy because its lease was not renewed in time.
-
-    Look at the network, and whether `reconcile` runs.
-    """
     ACTION_FAILED = "action-failed"
     """A pass could not do what it had to.
 
