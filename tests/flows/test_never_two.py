@@ -380,3 +380,21 @@ def test_a_lost_copy_that_was_stopped_meanwhile_does_not_give_way(running: Setti
         act_on(rt, running.node("elm"), lost, Act.END_LOST)
 
     assert running.named("web").state is State.STOPPED
+
+
+@pytest.mark.parametrize("verb", [Setting.stop, Setting.unload])
+def test_what_was_placed_anew_can_be_ended_where_it_was(
+    running: Setting, verb: Callable[[Setting, str], Ending]
+) -> None:
+    """It is only ever ended, whichever word is used for it."""
+    old = running.instance("web")
+    lose_web(running)
+    go_over(running, after_s=40)
+    running.world.nodes["elm"].up = True
+    assert len(running.alive()) == 2
+
+    ended = verb(running, old.id)
+
+    assert (ended.end, ended.instance.state) == (End.DONE, State.UNLOADED)
+    assert running.open_operations() == []
+    assert len(running.alive()) == 1

@@ -243,7 +243,8 @@ def _end_once(rt: Runtime, verb: Verb, instance: Instance, how: _How) -> Ending:
             raise stopped from None
         if isinstance(answer, Refused):
             return _refused(rt, wish, answer)
-        return _judge(rt, wish, answer) if how.wait else _asked(rt, wish)
+        is_waited_for = how.wait or wish.verb is Verb.UNLOAD
+        return _judge(rt, wish, answer) if is_waited_for else _asked(rt, wish)
 
 
 def _find(rt: Runtime, verb: Verb, word: str) -> Instance:
@@ -265,6 +266,8 @@ def _intend(rt: Runtime, verb: Verb, turn: Turn, how: _How) -> _Wish | Ending:
         operating.take_over(tx, turn, token)
         instance = instances.get(tx, InstanceId(turn.scope))
         operating.require_unasked(how.seen, instance)
+        if instance.state is State.RESCHEDULED:
+            verb = Verb.UNLOAD  # another one has its place: it is only ever ended
         is_meant = how.seen is None and how.halt is None
         is_gone = instance.state is State.UNLOADED and not how.again
         if is_gone or (verb is Verb.STOP and _is_stopped(tx, instance)):
