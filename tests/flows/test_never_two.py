@@ -13,7 +13,7 @@ from wlctl.flows import acting, attesting, draining, looking, moving, node_chang
 from wlctl.flows.ending import End, Ending
 from wlctl.flows.moving import Step, Way
 from wlctl.flows.runtime import Runtime
-from wlctl.flows.start_intents import Begin
+from wlctl.flows.start_intents import Begin, Beginning
 from wlctl.lifecycle.table import Act
 from wlctl.model.actions import RefusalCode, Refused
 from wlctl.model.alert import AlertKind
@@ -398,3 +398,27 @@ def test_what_was_placed_anew_can_be_ended_where_it_was(
     assert (ended.end, ended.instance.state) == (End.DONE, State.UNLOADED)
     assert running.open_operations() == []
     assert len(running.alive()) == 1
+
+
+@pytest.mark.parametrize(
+    "ask",
+    [
+        pytest.param(lambda one: one.unload("web"), id="unload"),
+        pytest.param(lambda one: one.stop("web"), id="stop"),
+        pytest.param(lambda one: begin(one, starting.start), id="start"),
+    ],
+)
+def test_what_was_on_the_machine_before_says_nothing_against_the_one_that_is_there(
+    running: Setting, ask: Callable[[Setting], object]
+) -> None:
+    replace_elm(running)
+
+    ask(running)
+
+    elm = running.node("elm")
+    assert (elm.liveness, elm.failure, elm.failed_contacts) == (Liveness.ALIVE, "", 0)
+
+
+def begin(setting: Setting, verb: Callable[[Runtime, str], Beginning]) -> Beginning:
+    with setting.runtime() as rt:
+        return verb(rt, "web")

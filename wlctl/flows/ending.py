@@ -359,7 +359,8 @@ def _ask(rt: Runtime, wish: _Wish) -> Stopped | Unloaded | Refused:
 def _not_done(rt: Runtime, wish: _Wish, end: End, failure: WlctlError) -> Ending:
     with rt.ledger.write(rt.now_ms(), rt.author) as tx:
         operations.check(tx, wish.operation)
-        if end is End.UNREACHABLE:
+        was_asked = not wish.node.was_another_at(wish.instance.created_at_ms)
+        if end is End.UNREACHABLE and was_asked:
             nodes.record_silence(tx, wish.node.name, failure.code)
         now = _finish(tx, wish, end, code=failure.code)
     return Ending(wish.verb, end, now, code=failure.code, detail=failure.message)

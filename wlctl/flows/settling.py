@@ -147,7 +147,7 @@ def _record(tx: WriteTx, lost: Lost, asked: _Asked) -> tuple[Attempt, Placed | L
     if not settled:
         if asked.code:
             attempt = replace(attempt, detail=f"{attempt.detail}; asked again: {asked.detail}")
-        if asked.silent:
+        if asked.silent and not lost.node.was_another_at(lost.placed_at_ms):
             nodes.record_silence(tx, lost.node.name, asked.code)
         _chain(tx, attempt, "unsettled", why)
         return attempt, None

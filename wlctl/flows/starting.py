@@ -168,7 +168,8 @@ def _runs(rt: Runtime, instance_id: InstanceId, way: _Way) -> Beginning | None:
     try:
         found = way.look()
     except (Unreachable, ForeignNode, TwoMachines) as failure:
-        operating.silent(rt, way.node, failure.code)
+        if not way.node.was_another_at(instance.created_at_ms):
+            operating.silent(rt, way.node, failure.code)
         return Beginning(
             Verb.START, Begin.UNREACHABLE, instance, code=failure.code, detail=failure.message
         )
@@ -353,7 +354,8 @@ def _asked(rt: Runtime, wish: Wish, ask: Callable[[], T]) -> T | Beginning:
 def _not_done(rt: Runtime, wish: Wish, begin: Begin, failure: WlctlError) -> Beginning:
     with rt.ledger.write(rt.now_ms(), rt.author) as tx:
         operations.check(tx, wish.operation)
-        if begin is Begin.UNREACHABLE:
+        was_asked = not wish.node.was_another_at(wish.instance.created_at_ms)
+        if begin is Begin.UNREACHABLE and was_asked:
             nodes.record_silence(tx, wish.node.name, failure.code)
         if begin is Begin.INDETERMINATE and not wish.clears:
             instances.change(tx, wish.instance.id, unsettled=True)
