@@ -32,8 +32,6 @@ _wlctl() {
             *\ --signature) files=yes ;;
             *\ --known-hosts) files=yes ;;
             /node/add\ -f|*\ --file) files=yes ;;
-            *\ --label) files=yes ;;
-            *\ --remove-label) files=yes ;;
             *\ --env-file) files=yes ;;
             *\ --wait) COMPREPLY=($(compgen -W 'running finished' -- "$current")) ;;
             *\ --plan-out) files=yes ;;

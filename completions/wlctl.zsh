@@ -32,8 +32,6 @@ _wlctl() {
             *\ --signature) files=yes ;;
             *\ --known-hosts) files=yes ;;
             /node/add\ -f|*\ --file) files=yes ;;
-            *\ --label) files=yes ;;
-            *\ --remove-label) files=yes ;;
             *\ --env-file) files=yes ;;
             *\ --wait) choices=(running finished) ;;
             *\ --plan-out) files=yes ;;

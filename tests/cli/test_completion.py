@@ -88,6 +88,7 @@ def run(argv: list[str], directory: Path) -> list[str]:
         pytest.param("wlctl config show ", set(), id="nothing where nothing may stand"),
         pytest.param("wlctl config show -- ", set(), id="nothing after --"),
         pytest.param("wlctl config show --db led", {"ledger of ours"}, id="a file"),
+        pytest.param("wlctl node set elm --label led", set(), id="no file for a label"),
         pytest.param("wlctl node add -f led", {"ledger of ours"}, id="a file, where -f has one"),
         pytest.param("wlctl logs -f --no", {"--no-color"}, id="no value, where -f has none"),
         pytest.param("wlctl node add -f x --ti", {"--tier"}, id="past a value, where -f has one"),

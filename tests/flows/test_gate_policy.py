@@ -17,6 +17,7 @@ from tests.flows.conftest import write_package
 from tests.flows.policed import OWNER, WORK, apply, run_by, tamper
 from tests.flows.setting import Setting
 from wlctl import signing
+from wlctl.cli.approvals import asked
 from wlctl.errors import (
     ApprovalRefused,
     GateDeferred,
@@ -27,6 +28,7 @@ from wlctl.errors import (
     UnusableKey,
     WlctlError,
 )
+from wlctl.flows import approvals as known
 from wlctl.flows import gate, packages, policy
 from wlctl.flows.signing import KeyChoice
 from wlctl.gate.work import work_of
@@ -409,6 +411,17 @@ def test_what_is_deferred_is_known_by_its_id_or_the_beginning_of_it(deferring: D
     assert found.request["action"] == "start"
 
 
+def test_what_is_deferred_is_told_by_the_name_of_its_copy(deferring: Deferring) -> None:
+    approval = deferring.deferred()
+    with deferring.setting.runtime() as rt:
+        found = policy.find_deferred(rt, approval)
+        names = known.called(rt, [found])
+
+    assert found.request["about"] == deferring.setting.instance("web").id
+    assert asked(found, names) == "start web on elm"
+    assert asked(replace(found, request={}), names) == "", "one that was tampered with"
+
+
 def test_an_approver_sees_what_was_asked_and_approves_it_at_the_command_line(
     deferring: Deferring, program: Program
 ) -> None:
@@ -425,8 +438,7 @@ def test_an_approver_sees_what_was_asked_and_approves_it_at_the_command_line(
     done = program.run("approve", approval, "--key", str(deferring.keys / "carol"), *at)
     told = program.run("approve", approval, *at, "-o", "json")
 
-    assert shown.stdout.startswith("start i")
-    assert "on elm, asked for by tester" in shown.stdout
+    assert shown.stdout.startswith("start web on elm, asked for by tester\n")
     assert "approved by: nobody yet" in shown.stdout
     assert text.stdout.startswith("wlctl-approval/1\n")
     assert (refused.returncode, "[approval-refused]" in refused.stderr) == (4, True)

@@ -1,5 +1,6 @@
 """`wlctl approvals`: what the gate deferred, and what became of it."""
 
+from collections.abc import Mapping
 from typing import Annotated
 
 import typer
@@ -24,10 +25,14 @@ def ls(
     """List what the policy deferred and can still be approved or carried out, the newest first."""
     session = session_of(ctx)
     now_ms = session.runtime.now_ms()
+    found = flow.ls(session.runtime, everything=everything)
+    names = flow.called(session.runtime, [one for one, _ in found])
     columns: list[render.Column[Row]] = [
         render.Column("ID", "id", lambda row: row[0].id, lambda row: row[0].id[:_ID_SHOWN]),
         render.Column("STATE", "state", lambda row: row[1].value),
-        render.Column("ASKED", "request", lambda row: row[0].request, lambda row: _asked(row[0])),
+        render.Column(
+            "ASKED", "request", lambda row: row[0].request, lambda row: asked(row[0], names)
+        ),
         render.Column("BY", "principal", lambda row: row[0].principal),
         render.Column("APPROVER", "approver", lambda row: row[0].approver or None),
         render.Column(
@@ -45,14 +50,15 @@ def ls(
         render.Column("", "spent_at", lambda row: _moment(row[0].spent_at_ms)),
         render.Column("", "request_sha256", lambda row: row[0].request_sha256),
     ]
-    found = flow.ls(session.runtime, everything=everything)
     render.rows(session, "wlctl.approvals/1", columns, found, none="nothing waits for an approver")
 
 
-def _asked(one: Approval) -> str:
-    asked = one.request
-    on = f" on {asked['node']}" if asked["node"] else ""
-    return f"{asked['action']} {asked['about']}{on}".strip()
+def asked(one: Approval, names: Mapping[str, str]) -> str:
+    """Say what was deferred, by the names of copies."""
+    request = one.request
+    action, about, node = (str(request.get(key) or "") for key in ("action", "about", "node"))
+    on = f" on {node}" if node else ""
+    return f"{action} {names.get(about, about)}{on}".strip()
 
 
 def _moment(at_ms: int | None) -> Json:

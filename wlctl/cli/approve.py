@@ -6,10 +6,11 @@ from typing import Annotated
 
 import typer
 
-from wlctl.cli import render
-from wlctl.cli.options import session_of
+from wlctl.cli import approvals, render
+from wlctl.cli.options import Session, session_of
 from wlctl.cli.package import key_choice
 from wlctl.errors import UsageError
+from wlctl.flows import approvals as known
 from wlctl.flows import policy as flow
 from wlctl.ledger.approvals import Approval
 from wlctl.model.event import Json, rfc3339
@@ -52,7 +53,8 @@ def approve(
         if text:
             session.streams.data(found.text)
             return
-        render.document(session, "wlctl.approval/1", _json(found), _lines(found), name=found.id)
+        lines = _lines(found, _asked(session, found))
+        render.document(session, "wlctl.approval/1", _json(found), lines, name=found.id)
         return
     found, approver = flow.approve(
         session.runtime, approval, choice=choice, signature_file=signature
@@ -60,22 +62,21 @@ def approve(
     value: dict[str, Json] = {**_json(found), "approver": approver.principal}
     until = rfc3339(found.expires_at_ms)
     lines = [
-        f"{approver.principal} approved {_asked(found)}",
+        f"{approver.principal} approved {_asked(session, found)}",
         f"  {found.principal} can do it once, until {until}",
     ]
     render.document(session, "wlctl.approval/1", value, lines, name=found.id)
 
 
-def _asked(found: Approval) -> str:
-    asked = found.request
-    on = f" on {asked['node']}" if asked["node"] else ""
-    return f"{asked['action']} {asked['about']}{on}, asked for by {found.principal}"
+def _asked(session: Session, found: Approval) -> str:
+    names = known.called(session.runtime, [found])
+    return f"{approvals.asked(found, names)}, asked for by {found.principal}"
 
 
-def _lines(found: Approval) -> list[str]:
+def _lines(found: Approval, asked: str) -> list[str]:
     state = "spent" if found.spent_at_ms is not None else found.approver or "nobody yet"
     return [
-        _asked(found),
+        asked,
         f"  approved by: {state}",
         f"  until: {rfc3339(found.expires_at_ms)}",
         f"  request: {json.dumps(found.request, ensure_ascii=False, sort_keys=True)}",

@@ -42,7 +42,7 @@ class Asked:
         list[str] | None, typer.Option(metavar="ID", help="It no longer has this; repeat.")
     ] = None
     remove_label: Annotated[
-        list[str] | None, typer.Option(metavar="KEY", help="It no longer has the label; repeat.")
+        list[str] | None, typer.Option(metavar="LABEL", help="It no longer has the label; repeat.")
     ] = None
     containment: Annotated[
         str,

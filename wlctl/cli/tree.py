@@ -9,7 +9,7 @@ import typer
 
 from wlctl.cli.options import Output
 
-FILES = re.compile(r"FILE|PATH|DIR|PACKAGE|KEY")
+FILES = re.compile(r"FILE|PATH|DIR|PACKAGE")
 """A metavar with one of these words stands for something on this machine's disk."""
 
 

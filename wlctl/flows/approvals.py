@@ -1,11 +1,12 @@
 """Approvals: which there are, and whether one counts, when it is given and when it is used."""
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 
 from wlctl import signing
 from wlctl.flows.runtime import Runtime
-from wlctl.ledger import approvals
+from wlctl.ledger import approvals, instances
 from wlctl.ledger.approvals import Approval, Standing
+from wlctl.model.ids import InstanceId
 from wlctl.model.package import fingerprint
 from wlctl.model.policy import Approver, Policy
 
@@ -23,6 +24,13 @@ def ls(rt: Runtime, *, everything: bool = False) -> list[tuple[Approval, Standin
     with rt.ledger.read() as tx:
         found = [(one, one.standing(now_ms)) for one in approvals.ls(tx, rt.ledger.installation)]
     return [pair for pair in found if everything or pair[1] in {Standing.OPEN, Standing.APPROVED}]
+
+
+def called(rt: Runtime, found: Iterable[Approval]) -> dict[str, str]:
+    """Give the name of each copy that a request is about: a request has its id."""
+    about = {InstanceId(str(one.request.get("about", ""))) for one in found}
+    with rt.ledger.read() as tx:
+        return {one.id: one.name for one in instances.of_ids(tx, about)}
 
 
 def judge(
