@@ -482,3 +482,25 @@ def test_a_copy_that_the_ledger_knows_nothing_of_is_told_of_for_as_long_as_it_is
     assert second.is_quiet
     assert AlertKind.ORPHAN not in {one.alert.kind for found in silent for one in found.closed}
     assert AlertKind.ORPHAN in {one.alert.kind for one in last.closed}
+
+
+def test_a_copy_that_its_supervisor_cannot_begin_again_is_told_of_until_it_can(
+    running: Setting,
+) -> None:
+    """Its disk is full, say: no try of it counts, so its policy is never exhausted."""
+    elm = running.world.nodes["elm"]
+    elm.end_before_next(running.instance("web").id)
+
+    first, early = go_over(running, 2)
+    late, again = go_over(running, 2, after_s=600)
+    elm.begin_again(running.instance("web").id)
+    (last,) = go_over(running)
+
+    assert running.instance("web").state is State.RUNNING
+    assert not first.raised
+    assert early.is_quiet
+    (raised,) = late.raised
+    assert (raised.alert.kind, raised.alert.subject) == (AlertKind.HELD, "web")
+    assert "wlctl restart web" in raised.alert.reason
+    assert again.is_quiet
+    assert [one.alert.kind for one in last.closed] == [AlertKind.HELD]

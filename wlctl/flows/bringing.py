@@ -15,6 +15,7 @@ from wlctl.flows.runtime import Runtime
 from wlctl.ledger import generations, instances, operations, troubles
 from wlctl.ledger.store import ReadTx
 from wlctl.ledger.troubles import Trouble
+from wlctl.lifecycle import restart
 from wlctl.lifecycle import seen as judging
 from wlctl.lifecycle.backoff import backoff_ms, is_waiting
 from wlctl.lifecycle.table import Act, Case, Listing, decide
@@ -160,6 +161,10 @@ def _at_rest(
 
 def _held(rt: Runtime, instance: Instance) -> Trouble | None:
     """Say why a copy that is meant to run does not, where only an operator changes that."""
+    if restart.is_stuck(instance, rt.now_ms()):
+        why = "its supervisor has not begun it again for long: what is left of its last run does "
+        why += f"not end, or its node cannot write; `wlctl restart {instance.name}` says which"
+        return Trouble(AlertKind.HELD, why)
     if instance.state is not State.FAILED or instance.desired is not Desired.RUNNING:
         return None
     with rt.ledger.read() as tx:

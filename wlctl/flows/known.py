@@ -10,6 +10,7 @@ from wlctl.flows.looking import Look
 from wlctl.flows.mirror import changes
 from wlctl.ledger import generations, instances, operations, troubles
 from wlctl.ledger.store import ReadTx
+from wlctl.lifecycle import restart
 from wlctl.lifecycle import seen as judging
 from wlctl.lifecycle.machine import LIVE
 from wlctl.lifecycle.table import Act, Case, Listing, decide
@@ -68,6 +69,8 @@ def is_well(known: Known, instance: Instance, look: Look) -> bool:
     if instance.id in known.busy or recover.is_unfinished(instance):
         return False
     if instance.state is State.FAILED and instance.desired is Desired.RUNNING:
+        return False
+    if restart.is_stuck(instance, look.at_ms):
         return False
     status = look.of(instance.id)
     if status is None or changes(instance, judging.judge(instance, status, twice=look.twice)):

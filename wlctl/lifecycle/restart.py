@@ -6,10 +6,15 @@ The same policy runs on the node, in its supervisor; one set of tables holds the
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from wlctl.model.instance import Instance, State
 from wlctl.model.package import RestartPolicy
 
 MOST_DOUBLINGS = 20
 """More would only overflow: the longest wait is reached long before."""
+
+
+STUCK_MS = 600_000
+"""No restart takes so long: its supervisor cannot end the run before, or cannot write."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,3 +77,8 @@ def remembered(
 ) -> tuple[int, ...]:
     """Keep the restarts that still count, oldest first."""
     return tuple(sorted(at for at in restarts_at_ms if max(0, now_ms - at) < policy.window_ms))
+
+
+def is_stuck(instance: Instance, now_ms: int) -> bool:
+    """Answer whether a copy is being begun again for so long that somebody has to look."""
+    return instance.state is State.RESTARTING and now_ms - instance.since_ms >= STUCK_MS
