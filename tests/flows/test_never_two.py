@@ -2,18 +2,31 @@
 
 import itertools
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 
 from tests.flows.going_over import TICK_MS, go_over, let_pass
-from tests.flows.setting import Setting
-from tests.world import FakeNode, peaceful
+from tests.flows.setting import Killed, Setting
+from tests.simulation.points import killed_at, moments_of
+from tests.world import FakeNode, lost_at, peaceful
 from wlctl.errors import ConnectFailed, Indeterminate, Overtaken
-from wlctl.flows import acting, attesting, draining, looking, moving, node_changes, starting
+from wlctl.flows import (
+    acting,
+    attesting,
+    cut_off,
+    draining,
+    looking,
+    moving,
+    node_changes,
+    starting,
+    succession,
+)
 from wlctl.flows.ending import End, Ending
-from wlctl.flows.moving import Step, Way
+from wlctl.flows.moving import Moved, Step, Way
 from wlctl.flows.runtime import Runtime
-from wlctl.flows.start_intents import Begin, Beginning
+from wlctl.flows.start_intents import Begin
+from wlctl.ledger import instances
 from wlctl.lifecycle.table import Act
 from wlctl.model.actions import RefusalCode, Refused
 from wlctl.model.alert import AlertKind
@@ -382,43 +395,159 @@ def test_a_lost_copy_that_was_stopped_meanwhile_does_not_give_way(running: Setti
     assert running.named("web").state is State.STOPPED
 
 
+@pytest.mark.parametrize("act", [Act.DEPART, Act.PROVE_MISSING])
+def test_what_a_verb_is_at_work_on_is_not_closed_by_what_its_node_said_before(
+    running: Setting, act: Act
+) -> None:
+    """Its node does not list it any more, and a stop of it had begun when the pass gets there."""
+    elm, web = running.world.nodes["elm"], running.instance("web")
+    elm.unkillable.add(web.id)
+    assert running.stop("web").end is End.UNPROVEN
+    elm.reboot()
+    elm.staged.clear()
+    if act is Act.DEPART:
+        elm.departed[web.id] = 1
+    at(running, "stop", "before", die)
+    with pytest.raises(Killed):
+        running.stop("web")
+    stopping = running.instance("web")
+
+    with running.runtime() as rt:
+        act_on(rt, running.node("elm"), stopping, act)
+
+    assert running.instance("web") == stopping
+    assert running.open_operations() == ["stop"]
+
+
+def die() -> None:
+    raise Killed
+
+
+def test_what_another_machine_says_of_an_unload_closes_nothing(running: Setting) -> None:
+    """It answers under the node's name between the look and the question."""
+    elm, web = running.world.nodes["elm"], running.instance("web")
+    elm.reboot()
+    elm.staged.clear()
+    elm.departed[web.id] = 1
+    at(running, "prove", "before", lambda: setattr(elm, "node_id", "b" * 32))
+
+    go_over(running)
+
+    assert running.instance("web").state is State.RUNNING
+    assert [hold.name for hold in running.holds()] == ["web"]
+
+
+def test_what_cannot_be_started_again_on_its_node_is_placed_elsewhere_only_once_it_is_proven_gone(
+    running: Setting,
+) -> None:
+    """Its node was started anew, and is silent again before anything of the copy was read."""
+    go_over(running)
+    running.world.nodes["elm"].reboot()
+    running.world.hook = lost_at("stop", "before")
+
+    go_over(running)
+
+    assert running.named("web").state is State.LOST
+    assert running.alive() == []
+    running.world.hook = peaceful
+    go_over(running, after_s=400)
+    assert where(running) == ["elm"]
+
+
+def test_a_new_copy_that_got_the_name_meanwhile_is_not_given_up_for_being_unwell(
+    running: Setting,
+) -> None:
+    """The old one's node died while the new one was waited for, and a pass has seen to that."""
+
+    def lose_the_old() -> None:
+        for name in ("oak", "yew"):
+            node = running.world.nodes[name]
+            node.health |= dict.fromkeys(node.alive, "unhealthy")
+        running.world.nodes["elm"].up = False
+        go_over(running, 4, after_s=40)
+
+    go_over(running)
+    at(running, "place", "after", lambda: at(running, "status", "before", lose_the_old))
+    with running.runtime() as rt:
+        moved = moving.move(rt, moving.find(rt, "web"), Way(timeout_s=0.0))
+
+    assert moved.step is Step.UNSETTLED
+    new = running.named("web")
+    assert (new.desired, new.node in ("oak", "yew")) == (Desired.RUNNING, True)
+    assert (new.node, new.id) in running.alive()
+
+
 @pytest.mark.parametrize("verb", [Setting.stop, Setting.unload])
-def test_what_was_placed_anew_can_be_ended_where_it_was(
+def test_what_was_ended_while_a_drain_was_taken_back_is_not_started(
     running: Setting, verb: Callable[[Setting, str], Ending]
 ) -> None:
-    """It is only ever ended, whichever word is used for it."""
-    old = running.instance("web")
-    lose_web(running)
-    go_over(running, after_s=40)
-    running.world.nodes["elm"].up = True
-    assert len(running.alive()) == 2
+    """The other copy was started first; an unload that does not come through is one, too."""
+    running.place(name="fixed", pin=ELM)
+    running.place(name="other", pin=ELM)
+    with running.runtime() as rt:
+        draining.drain(rt, "elm", stop_rest=True)
 
-    ended = verb(running, old.id)
+    def end_the_other() -> None:
+        cut_unloads(running)
+        (waiting,) = (one for one in ("fixed", "other") if running.instance(one).generation == 1)
+        verb(running, waiting)
+        running.world.hook = peaceful
 
-    assert (ended.end, ended.instance.state) == (End.DONE, State.UNLOADED)
-    assert running.open_operations() == []
-    assert len(running.alive()) == 1
+    at(running, "start", "before", end_the_other)
+    with running.runtime() as rt:
+        begun = draining.resume(rt, ELM)
+
+    assert len(running.alive()) == 2  # web, and the one of the two that was started before
+    assert [one.begin for one in begun] == [Begin.DONE]
 
 
-@pytest.mark.parametrize(
-    "ask",
-    [
-        pytest.param(lambda one: one.unload("web"), id="unload"),
-        pytest.param(lambda one: one.stop("web"), id="stop"),
-        pytest.param(lambda one: begin(one, starting.start), id="start"),
-    ],
-)
-def test_what_was_on_the_machine_before_says_nothing_against_the_one_that_is_there(
-    running: Setting, ask: Callable[[Setting], object]
+def test_what_is_stopped_while_a_move_that_failed_starts_it_again_stays_stopped(
+    running: Setting,
 ) -> None:
-    replace_elm(running)
+    for name in ("oak", "yew"):
+        running.world.nodes[name].refusal = BUSY
 
-    ask(running)
+    def stop_it() -> None:
+        web = running.named("web")
+        if (web.state, web.desired) == (State.STOPPED, Desired.RUNNING):
+            running.stop("web")
+        else:
+            at(running, "commit", "after", stop_it)
 
-    elm = running.node("elm")
-    assert (elm.liveness, elm.failure, elm.failed_contacts) == (Liveness.ALIVE, "", 0)
+    at(running, "commit", "after", stop_it)
+    with running.runtime() as rt, pytest.raises(Overtaken):
+        moving.move(rt, moving.find(rt, "web"), Way(stop_first=True))
+
+    assert running.alive() == []
+    go_over(running, 2)
+    assert running.alive() == []
 
 
-def begin(setting: Setting, verb: Callable[[Runtime, str], Beginning]) -> Beginning:
+def test_a_pass_gives_up_no_new_copy_that_has_the_name_by_the_time_its_move_has_ended(
+    running: Setting, tmp_path: Path
+) -> None:
+    """The pass has read that it stands beside the old one, and waits for the end of the move."""
+    moments = moments_of(running, move_web, tmp_path / "whole")
+    up = max(n for n, (step, _) in enumerate(moments, 1) if step == "status") + 1
+    left = killed_at(running, move_web, up, tmp_path / "cut")
+    old, (new,) = left.named("web"), [one for _, one in left.alive() if one != left.named("web").id]
+
+    with left.runtime() as rt:
+        plain = rt.ledger.locks.try_lock
+
+        def try_lock(scope: str) -> bool:
+            with rt.ledger.write(rt.now_ms(), rt.author) as tx:
+                succession.give_way(tx, instances.get(tx, old.id))
+                instances.change(tx, new, replaces=None)
+            return plain(scope)
+
+        rt.ledger.locks.try_lock = try_lock  # type: ignore[method-assign] # to come in between
+        done = cut_off.let_go(rt)
+
+    assert done == []
+    assert (left.named("web").id, left.named("web").desired) == (new, Desired.RUNNING)
+
+
+def move_web(setting: Setting) -> Moved:
     with setting.runtime() as rt:
-        return verb(rt, "web")
+        return moving.move(rt, moving.find(rt, "web"), Way())

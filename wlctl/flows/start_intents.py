@@ -4,14 +4,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
-from wlctl.errors import IllegalStep, WlctlError
+from wlctl.errors import IllegalStep, Overtaken, WlctlError
 from wlctl.flows import gate, operating, rivals, staged
 from wlctl.flows.operating import NOTHING_MORE
 from wlctl.flows.runtime import Runtime
 from wlctl.flows.staged import Staged
-from wlctl.ledger import chain, generations, instances, operations, sayings
+from wlctl.ledger import chain, generations, instances, operations, sayings, troubles
 from wlctl.ledger.operations import Operation, Turn
-from wlctl.ledger.store import WriteTx
+from wlctl.ledger.store import ReadTx, WriteTx
 from wlctl.lifecycle.machine import LIVE, UNDERWAY, IllegalTransition, step
 from wlctl.lifecycle.seen import STAGED
 from wlctl.model.actions import Launched
@@ -126,6 +126,7 @@ def intend(
         operating.take_over(tx, turn, token)
         instance = instances.get(tx, InstanceId(turn.scope))
         operating.require_unasked(seen, instance)
+        _require_halted(tx, seen, instance)
         if instance.state not in STARTABLE:
             return _illegal(verb, instance)
         rival = rivals.of(tx, instance)
@@ -160,6 +161,21 @@ def intend(
         if verb is Verb.RESTART and legal:
             instances.advance(tx, instance, (State.STOPPING,), "restart asked for")
         return replace(wish, instance=instances.get(tx, instance.id))
+
+
+def _require_halted(tx: ReadTx, seen: Instance | None, now: Instance) -> None:
+    """Make sure that what is to be stopped, and is started again, was stopped for the time being.
+
+    Raises:
+        Overtaken: Somebody has stopped it since it was `seen`, and means it.
+    """
+    if seen is None or now.desired is not Desired.STOPPED:
+        return
+    kept = troubles.find(tx, now.id)
+    if kept is None or not kept.is_halt:
+        raise Overtaken(
+            f"somebody has stopped {now.name} meanwhile", hint=f"`wlctl start {now.name}` starts it"
+        )
 
 
 def _illegal(verb: Verb, instance: Instance) -> Beginning:
