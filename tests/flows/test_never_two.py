@@ -25,7 +25,7 @@ from wlctl.flows import (
 from wlctl.flows.ending import End, Ending
 from wlctl.flows.moving import Moved, Step, Way
 from wlctl.flows.runtime import Runtime
-from wlctl.flows.start_intents import Begin
+from wlctl.flows.start_intents import Begin, Beginning
 from wlctl.ledger import instances
 from wlctl.lifecycle.table import Act
 from wlctl.model.actions import RefusalCode, Refused
@@ -551,3 +551,45 @@ def test_a_pass_gives_up_no_new_copy_that_has_the_name_by_the_time_its_move_has_
 def move_web(setting: Setting) -> Moved:
     with setting.runtime() as rt:
         return moving.move(rt, moving.find(rt, "web"), Way())
+
+
+@pytest.mark.parametrize("verb", [Setting.stop, Setting.unload])
+def test_what_was_placed_anew_can_be_ended_where_it_was(
+    running: Setting, verb: Callable[[Setting, str], Ending]
+) -> None:
+    """It is only ever ended, whichever word is used for it."""
+    old = running.instance("web")
+    lose_web(running)
+    go_over(running, after_s=40)
+    running.world.nodes["elm"].up = True
+    assert len(running.alive()) == 2
+
+    ended = verb(running, old.id)
+
+    assert (ended.end, ended.instance.state) == (End.DONE, State.UNLOADED)
+    assert running.open_operations() == []
+    assert len(running.alive()) == 1
+
+
+@pytest.mark.parametrize(
+    "ask",
+    [
+        pytest.param(lambda one: one.unload("web"), id="unload"),
+        pytest.param(lambda one: one.stop("web"), id="stop"),
+        pytest.param(lambda one: begin(one, starting.start), id="start"),
+    ],
+)
+def test_what_was_on_the_machine_before_says_nothing_against_the_one_that_is_there(
+    running: Setting, ask: Callable[[Setting], object]
+) -> None:
+    replace_elm(running)
+
+    ask(running)
+
+    elm = running.node("elm")
+    assert (elm.liveness, elm.failure, elm.failed_contacts) == (Liveness.ALIVE, "", 0)
+
+
+def begin(setting: Setting, verb: Callable[[Runtime, str], Beginning]) -> Beginning:
+    with setting.runtime() as rt:
+        return verb(rt, "web")
