@@ -1,6 +1,7 @@
 """Rows and documents: aligned for people, exact for programs, harmless for terminals."""
 
 import json
+import os
 from collections.abc import Callable, Iterator
 from io import StringIO, TextIOWrapper
 from operator import itemgetter
@@ -203,6 +204,16 @@ def test_rows_are_asked_for_only_while_somebody_reads(
     render.rows(session, "wlctl.test/1", columns("name"), endless())
 
     assert len(asked) == 4
+
+
+def test_a_reader_who_left_is_noticed_before_there_is_anything_to_write() -> None:
+    read, write = os.pipe()
+    with os.fdopen(write, "w") as out:
+        streams = Streams(out, StringIO())
+        assert streams.is_read()
+        os.close(read)
+        assert not streams.is_read(), "so `logs --follow | head` ends without one line more"
+    assert Streams(StringIO(), StringIO()).is_read(), "what is no pipe is read for ever"
 
 
 class Watched(StringIO):

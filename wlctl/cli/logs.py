@@ -62,5 +62,9 @@ def _follow(session: Session, instance: Instance, run: int, *, tail: int, raw: b
     if run == flow.NEWEST:
         run = flow.tail(session.runtime, instance, run, lines=0).generation
     with patience(session, "the look that is under way") as go_on:
-        lines = flow.follow(session.runtime, instance, run, lines=tail, go_on=go_on)
+
+        def is_wanted() -> bool:
+            return go_on() and session.streams.is_read()
+
+        lines = flow.follow(session.runtime, instance, run, lines=tail, go_on=is_wanted)
         render.follow_lines(session, "wlctl.logs.line/1", {"generation": run}, lines, raw=raw)

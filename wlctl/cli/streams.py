@@ -1,6 +1,7 @@
 """The only writer to stdout and stderr: data on the one, everything else on the other."""
 
 import os
+import select
 import sys
 from contextlib import suppress
 from io import TextIOWrapper
@@ -46,6 +47,17 @@ class Streams:
     def err_is_terminal(self) -> bool:
         """Answer whether a person reads stderr."""
         return self.err.isatty()
+
+    def is_read(self) -> bool:
+        """Answer whether somebody may still read stdout: of a pipe, without writing to it."""
+        if self.reader_gone:
+            return False
+        try:
+            watched = select.poll()
+            watched.register(self._out, 0)  # errors alone, which are always told
+            return not any(event & select.POLLERR for _, event in watched.poll(0))
+        except (OSError, ValueError):  # ValueError: it has no descriptor, as in a test
+            return True
 
     @property
     def out_is_unicode(self) -> bool:
