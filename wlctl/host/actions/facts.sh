@@ -59,15 +59,15 @@ size() {
 	answer memory_ours_bytes "$f_sum"
 }
 
-ours() { # -> f_sum: what everything below the cgroup root uses, all installations
-	f_sum=0
-	if [ -n "$cg" ] && [ -r "$cg/memory.stat" ]; then
+ours() { # -> f_sum: what everything of this installation uses; what others have here is in use
+	f_sum=0 f_cg=${cg:+$cg/$installation}
+	if [ -n "$f_cg" ] && [ -r "$f_cg/memory.stat" ]; then
 		while read -r k v; do
 			case $k in anon | kernel | shmem) f_sum=$((f_sum + v)) ;; esac
-		done <"$cg/memory.stat"
-	elif [ -n "$cg" ] && [ -d "$cg" ]; then
+		done <"$f_cg/memory.stat"
+	elif [ -n "$f_cg" ] && [ -d "$f_cg" ]; then
 		pids=
-		pids_below "$cg"
+		pids_below "$f_cg"
 		set --
 		for f_p in $pids; do set -- "$@" "/proc/$f_p/smaps_rollup"; done
 		if [ "$#" -gt 0 ]; then
