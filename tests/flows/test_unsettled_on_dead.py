@@ -7,14 +7,15 @@ import pytest
 from tests.flows.conftest import write_package
 from tests.flows.going_over import TICK_MS, go_over
 from tests.flows.setting import Setting
-from tests.world import peaceful
+from tests.world import FakeNode, peaceful
 from wlctl.errors import Indeterminate
-from wlctl.flows import attesting, packages
+from wlctl.flows import attesting, node_changes, packages
 from wlctl.flows.signing import KeyChoice
 from wlctl.lifecycle.lease import bound_ms
 from wlctl.model.alert import AlertKind
 from wlctl.model.ids import NodeName
 from wlctl.model.instance import State
+from wlctl.model.node import Liveness, Tier
 
 ELM = NodeName("elm")
 LEASE_MS = 5 * 60_000
@@ -128,3 +129,21 @@ def test_is_placed_anew_once_it_is_attested_dead_and_ended_where_it_comes_back(
     web = fleet.named("web")
     assert (web.state, [one for _, one in fleet.alive()]) == (State.RUNNING, [web.id])
     assert [hold.instance for hold in fleet.holds()] == [web.id]
+
+
+def test_says_what_to_do_where_another_machine_has_its_node_s_name_by_now(fleet: Setting) -> None:
+    place_and_lose(fleet)
+    fleet.world.nodes["elm"] = FakeNode("f" * 32, boot_id="9" * 8, uptime_ms=10)
+    with fleet.runtime() as rt:
+        node_changes.rekey(rt, "elm", Tier.PAIRED, accept=lambda *_: None)
+
+    (found,) = go_over(fleet)
+    with fleet.runtime() as rt:
+        attesting.attest_dead(rt, "elm", replaced=True, accept=lambda _: None)
+    go_over(fleet, 2, after_s=400)
+
+    (told,) = [one.alert for one in found.raised if one.alert.kind is AlertKind.UNSETTLED]
+    assert "wlctl node attest-dead elm --replaced" in told.reason
+    assert fleet.named("web").state is State.RUNNING
+    assert len(fleet.alive()) == 1
+    assert fleet.node("elm").liveness is Liveness.ALIVE

@@ -99,6 +99,10 @@ def finish(rt: Runtime, instance: Instance, *, dry_run: bool) -> Done:
         return _failed(instance, None, failure)
     if now.unsettled:
         why = "its node cannot say yet whether it runs"
+        with rt.ledger.read() as tx:
+            if rivals.is_replaced(tx, now):
+                vouch = f"`wlctl node attest-dead {now.node} --replaced`"
+                why = f"another machine has the name {now.node} by now: {vouch} settles it"
         return Done(now.name, now.node, None, "unsettled", why, AlertKind.UNSETTLED)
     if recover.is_unfinished(now):
         why = f"it is {now.state.value} and is to be {now.desired.value}"
