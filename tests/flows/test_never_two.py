@@ -523,6 +523,17 @@ def test_what_is_stopped_while_a_move_that_failed_starts_it_again_stays_stopped(
     assert running.alive() == []
 
 
+def before_turns(rt: Runtime, act: Callable[[], object]) -> None:
+    """Let something happen right before each turn that a command asks for."""
+    plain = rt.ledger.locks.try_lock
+
+    def try_lock(scope: str) -> bool:
+        act()
+        return plain(scope)
+
+    rt.ledger.locks.try_lock = try_lock  # type: ignore[method-assign] # to come in between
+
+
 def test_a_pass_gives_up_no_new_copy_that_has_the_name_by_the_time_its_move_has_ended(
     running: Setting, tmp_path: Path
 ) -> None:
@@ -532,16 +543,13 @@ def test_a_pass_gives_up_no_new_copy_that_has_the_name_by_the_time_its_move_has_
     left = killed_at(running, move_web, up, tmp_path / "cut")
     old, (new,) = left.named("web"), [one for _, one in left.alive() if one != left.named("web").id]
 
+    def end_the_move() -> None:
+        with rt.ledger.write(rt.now_ms(), rt.author) as tx:
+            succession.give_way(tx, instances.get(tx, old.id))
+            instances.change(tx, new, replaces=None)
+
     with left.runtime() as rt:
-        plain = rt.ledger.locks.try_lock
-
-        def try_lock(scope: str) -> bool:
-            with rt.ledger.write(rt.now_ms(), rt.author) as tx:
-                succession.give_way(tx, instances.get(tx, old.id))
-                instances.change(tx, new, replaces=None)
-            return plain(scope)
-
-        rt.ledger.locks.try_lock = try_lock  # type: ignore[method-assign] # to come in between
+        before_turns(rt, end_the_move)
         done = cut_off.let_go(rt)
 
     assert done == []
@@ -593,3 +601,51 @@ def test_what_was_on_the_machine_before_says_nothing_against_the_one_that_is_the
 def begin(setting: Setting, verb: Callable[[Runtime, str], Beginning]) -> Beginning:
     with setting.runtime() as rt:
         return verb(rt, "web")
+
+
+def test_no_new_copy_is_placed_beside_an_old_one_that_was_started_again_meanwhile(
+    running: Setting,
+) -> None:
+    """A move has stopped it first, and an operator starts it before the new one is written down."""
+    begun: list[Begin] = []
+
+    def start_it() -> None:
+        if not begun and running.named("web").state is State.STOPPED:
+            begun.append(begin(running, starting.start).begin)
+
+    with running.runtime() as rt:
+        before_turns(rt, start_it)
+        moved = moving.move(rt, moving.find(rt, "web"), Way(stop_first=True))
+
+    assert (moved.step, begun) == (Step.NOT_PLACED, [Begin.DONE])
+    assert where(running) == ["elm"]
+
+
+def test_what_a_drain_has_stopped_is_not_started_by_who_lets_go_of_a_move(
+    running: Setting,
+) -> None:
+    running.place(name="fixed", pin=ELM)
+    with running.runtime() as rt:
+        draining.drain(rt, "elm", stop_rest=True)
+        with rt.ledger.write(rt.now_ms(), rt.author) as tx:
+            assert not cut_off.want_again(tx, running.named("fixed"))
+
+    assert running.named("fixed").desired is Desired.STOPPED
+
+
+def test_a_node_is_not_drained_while_a_stopped_copy_on_it_may_have_been_started(
+    running: Setting,
+) -> None:
+    """The answer of the start was lost, and the stop after it did not come through."""
+    running.stop("web")
+    running.world.hook = lost_at("start", "after")
+    assert begin(running, starting.start).begin is Begin.INDETERMINATE
+    running.world.hook = lost_at("stop", "before")
+    assert running.stop("web").end is End.UNREACHABLE
+    running.world.hook = peaceful
+
+    with running.runtime() as rt:
+        drained = draining.drain(rt, "elm", stop_rest=True)
+
+    assert [one.instance.name for one in drained.left] == ["web"]
+    assert where(running) == ["elm"]

@@ -9,7 +9,7 @@ from tests.flows.going_over import TICK_MS, go_over
 from tests.flows.setting import Setting
 from tests.world import FakeNode, peaceful
 from wlctl.errors import Indeterminate
-from wlctl.flows import attesting, node_changes, packages
+from wlctl.flows import attesting, node_changes, packages, starting
 from wlctl.flows.signing import KeyChoice
 from wlctl.lifecycle.lease import bound_ms
 from wlctl.model.alert import AlertKind
@@ -83,6 +83,31 @@ def test_a_job_that_may_have_run_there_is_not_run_again_once_that_is_attested_de
     assert [one.reason for one in raised if one.kind is AlertKind.MOVE_BLOCKED] == [
         "it is a job that may have run: it is not run again by itself"
     ]
+
+
+def test_is_not_called_lost_for_a_start_that_may_have_come_through(fleet: Setting) -> None:
+    fleet.place(prefer=(ELM,))
+    fleet.stop("web")
+    elm = fleet.world.nodes["elm"]
+
+    def cut(step: str, when: str) -> None:
+        if (step, when) == ("start", "after"):
+            elm.up = False
+            raise Indeterminate("start: no whole answer came")
+
+    fleet.world.hook = cut
+    with fleet.runtime() as rt:
+        starting.start(rt, "web")
+    fleet.world.hook = peaceful
+
+    go_over(fleet, 6)
+
+    web = fleet.named("web")
+    assert (web.node, web.state, web.unsettled) == (ELM, State.STOPPED, True)
+    assert [name for name, _ in fleet.alive()] == ["elm"]
+    elm.up = True
+    go_over(fleet, after_s=400)
+    assert fleet.named("web").state is State.RUNNING
 
 
 @pytest.mark.parametrize(

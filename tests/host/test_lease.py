@@ -52,6 +52,9 @@ def test_a_lease_that_runs_out_ends_everything_of_the_copy(bench: Bench) -> None
     wait_until(lambda: running(bench.node) == [], "its end")
 
     assert time.monotonic() - began_s >= 2.5
+    over = renew(bench, request, now(bench).uptime_ms + 60_000)
+    assert isinstance(over, Refused)
+    assert over.code is RefusalCode.NO_LEASE
     (readings,) = bench.stop(request).readings
     assert isinstance(judge(readings), Proven)
     assert (readings.how, readings.exit_status) == ("lease_stopped", 137)
