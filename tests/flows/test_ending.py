@@ -2,6 +2,7 @@
 
 import pytest
 
+from tests.flows.going_over import go_over
 from tests.flows.setting import Setting
 from tests.world import FakeNode, lost_at, peaceful
 from wlctl.flows import ending, starting
@@ -104,3 +105,25 @@ def test_what_was_stopped_and_may_have_been_started_since_is_stopped_again(
     done = setting.stop("web")
 
     assert (done.end, elm.alive) == (End.DONE, {})
+
+
+@pytest.mark.parametrize("by", ["a stop", "a pass"])
+def test_what_a_start_took_that_did_not_get_there_is_given_back(
+    setting: Setting, elm: FakeNode, by: str
+) -> None:
+    assert setting.stop("web").end is End.DONE
+    elm.up = False
+    with setting.runtime() as rt:
+        assert starting.start(rt, "web").begin is Begin.UNREACHABLE
+    assert setting.stop("web").end is End.UNREACHABLE
+    assert len(setting.holds()) == 1, "what was sent on its way may still come there"
+    elm.up = True
+
+    if by == "a stop":
+        assert setting.stop("web").end is End.DONE
+    else:
+        go_over(setting, 2)
+
+    assert setting.holds() == ()
+    assert setting.instance("web").state is State.STOPPED
+    assert setting.stop("web").end is End.ALREADY

@@ -92,6 +92,19 @@ ROWS = [
     pytest.param(
         {"state": State.STOPPED, "desired": HALTED}, Act.NOTHING, id="what is stopped as asked"
     ),
+    pytest.param(
+        {"state": State.STOPPED, "desired": HALTED, "is_holding": True},
+        Act.STOP,
+        id="what is stopped, and holds what a start took",
+    ),
+    pytest.param(
+        {"state": State.STOPPED, "is_holding": True}, Act.START, id="unless it shall still run"
+    ),
+    pytest.param(
+        {"state": State.LOADED, "desired": HALTED, "is_holding": True},
+        Act.NOTHING,
+        id="what is staged holds its place",
+    ),
     pytest.param({"state": State.STOPPED, "desired": GONE}, Act.STOP, id="what shall be gone"),
     pytest.param({"state": State.FAILED, "desired": GONE}, Act.STOP, id="a failed one, too"),
     pytest.param(

@@ -215,4 +215,5 @@ def case_of(tx: ReadTx, instance: Instance, look: Look) -> Case:
         is_gone=all(run.is_gone for run in runs) or rivals.is_replaced_and_attested(tx, instance),
         is_ended=status is not None and judging.is_ended_by_lease(status),
         runs_once=instance.kind is not Kind.SERVICE,
+        is_holding=instances.is_holding(tx, instance.id),
     )

@@ -299,8 +299,13 @@ def _intend(rt: Runtime, verb: Verb, turn: Turn, how: _How) -> _Wish | Ending:
 
 
 def _is_stopped(tx: ReadTx, instance: Instance) -> bool:
-    """Answer whether there is nothing left to ask: it was stopped, and no start came after that."""
+    """Answer whether there is nothing left to ask: it was stopped, and no start came after that.
+
+    A start that did not get there left it holding what it would need.
+    """
     if instance.state is not State.STOPPED or instance.desired is not Desired.STOPPED:
+        return False
+    if instances.is_holding(tx, instance.id):
         return False
     return all(run.is_gone for run in generations.of_instance(tx, instance.id))
 

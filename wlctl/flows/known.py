@@ -27,7 +27,7 @@ class Known:
     Attributes:
         here: By node; those whose place was taken first, and all that are current.
         busy: Ids of which an operation is open, a trouble kept, or another copy of their order
-            known: for these more is to be read.
+            known, and which hold something though they are stopped: for these more is to be read.
         boots: Under which the newest run of each was launched; None where nobody told.
         leases: Time to live of the lease of each that has one and may live.
     """
@@ -54,6 +54,7 @@ def read(tx: ReadTx) -> Known:
         busy=frozenset(
             {holder.operation.scope for holder in operations.holders(tx)}
             | troubles.ls(tx).keys()
+            | instances.holding_though_stopped(tx)
             | instances.of_shared_orders(tx)
         ),
         boots=generations.newest_boots(tx),

@@ -162,6 +162,16 @@ def is_holding(tx: ReadTx, instance_id: InstanceId) -> bool:
     return tx.conn.execute(query.where(still_held)).first() is not None
 
 
+def holding_though_stopped(tx: ReadTx) -> frozenset[InstanceId]:
+    """Return the stopped instances that hold what a start took which did not come about."""
+    query = (
+        select(instances.c.id)
+        .join(reservations, reservations.c.instance_id == instances.c.id)
+        .where(instances.c.state == State.STOPPED.value, reservations.c.released_at_ms.is_(None))
+    )
+    return frozenset(InstanceId(row.id) for row in tx.conn.execute(query))
+
+
 def hold_again(tx: WriteTx, instance_id: InstanceId, claims: "Sequence[Claim]") -> None:
     """Let the instance hold anew what it held before, with other capabilities where it must."""
     tx.conn.execute(

@@ -66,6 +66,7 @@ class Case:
         is_gone: Every run of it is proven ended.
         is_ended: Its node says that its lease has ended it.
         runs_once: It is a job.
+        is_holding: It holds what a start of it would need.
     """
 
     state: State
@@ -78,6 +79,7 @@ class Case:
     is_gone: bool = False
     is_ended: bool = False
     runs_once: bool = False
+    is_holding: bool = False
 
 
 _AT_REST = frozenset(
@@ -147,6 +149,10 @@ def _start_again(case: Case) -> Act:
 
 
 def _unwanted(case: Case) -> Act:
+    if case.state is State.STOPPED and case.is_holding:
+        return (
+            Act.STOP
+        )  # a start that did not get there took it: only a stop that did gives it back
     to_go = case.desired is Desired.UNLOADED
     at_rest = case.state in (State.STOPPED, State.LOADED, State.FINISHED, State.FAILED)
     return Act.NOTHING if at_rest and not to_go else Act.STOP
