@@ -30,7 +30,7 @@ from wlctl.ledger import instances
 from wlctl.lifecycle.table import Act
 from wlctl.model.actions import RefusalCode, Refused
 from wlctl.model.alert import AlertKind
-from wlctl.model.ids import NodeName
+from wlctl.model.ids import InstanceId, NodeName
 from wlctl.model.instance import Desired, Instance, State
 from wlctl.model.node import Liveness, Node, Tier
 
@@ -534,14 +534,21 @@ def before_turns(rt: Runtime, act: Callable[[], object]) -> None:
     rt.ledger.locks.try_lock = try_lock  # type: ignore[method-assign] # to come in between
 
 
+def cut_off_when_up(setting: Setting, directory: Path) -> tuple[Setting, InstanceId]:
+    """Kill a move when its new copy is up, and has not got the name; give what is left, and it."""
+    moments = moments_of(setting, move_web, directory / "whole")
+    up = max(n for n, (step, _) in enumerate(moments, 1) if step == "status") + 1
+    left = killed_at(setting, move_web, up, directory / "cut")
+    (new,) = (one for _, one in left.alive() if one != left.named("web").id)
+    return left, new
+
+
 def test_a_pass_gives_up_no_new_copy_that_has_the_name_by_the_time_its_move_has_ended(
     running: Setting, tmp_path: Path
 ) -> None:
     """The pass has read that it stands beside the old one, and waits for the end of the move."""
-    moments = moments_of(running, move_web, tmp_path / "whole")
-    up = max(n for n, (step, _) in enumerate(moments, 1) if step == "status") + 1
-    left = killed_at(running, move_web, up, tmp_path / "cut")
-    old, (new,) = left.named("web"), [one for _, one in left.alive() if one != left.named("web").id]
+    left, new = cut_off_when_up(running, tmp_path)
+    old = left.named("web")
 
     def end_the_move() -> None:
         with rt.ledger.write(rt.now_ms(), rt.author) as tx:
@@ -554,6 +561,22 @@ def test_a_pass_gives_up_no_new_copy_that_has_the_name_by_the_time_its_move_has_
 
     assert done == []
     assert (left.named("web").id, left.named("web").desired) == (new, Desired.RUNNING)
+
+
+def test_what_stood_in_for_a_copy_whose_name_is_anothers_by_now_is_ended(
+    running: Setting, tmp_path: Path
+) -> None:
+    """A cut off move has left it, an operator has stopped it, and the old one was unloaded."""
+    left, new = cut_off_when_up(running, tmp_path)
+    assert left.stop(new).end is End.DONE
+    assert left.unload("web").end is End.DONE
+    assert left.place().copies[0].is_placed
+
+    go_over(left, 2)
+
+    with left.runtime() as rt, rt.ledger.read() as tx:
+        assert instances.get(tx, new).state is State.UNLOADED
+    assert len(left.alive()) == 1
 
 
 def move_web(setting: Setting) -> Moved:
