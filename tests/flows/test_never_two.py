@@ -672,3 +672,32 @@ def test_a_node_is_not_drained_while_a_stopped_copy_on_it_may_have_been_started(
 
     assert [one.instance.name for one in drained.left] == ["web"]
     assert where(running) == ["elm"]
+
+
+def test_a_place_is_not_taken_while_a_verb_is_at_work_on_the_copy_that_has_it(
+    running: Setting,
+) -> None:
+    """A stop of the lost copy has begun, and dies, when the new one was found to run."""
+    lose_web(running)
+    old, cut = running.named("web"), []
+
+    def stop_the_old() -> None:
+        with running.runtime() as rt, rt.ledger.read() as tx:
+            (new,) = instances.standing_in(tx)
+        if new.state is not State.RUNNING:
+            at(running, "commit", "after", stop_the_old)
+            return
+        running.world.nodes["elm"].up = True
+        at(running, "stop", "before", die)
+        with pytest.raises(Killed):
+            running.stop("web")
+        cut.append(new.id)
+
+    at(running, "place", "before", lambda: at(running, "commit", "after", stop_the_old))
+    go_over(running, after_s=40)
+
+    assert len(cut) == 1
+    assert (running.named("web").id, running.named("web").state) == (old.id, State.LOST)
+    assert running.open_operations() == ["stop"]
+    go_over(running, 3)
+    assert running.alive() == []
