@@ -26,7 +26,8 @@ class AlertKind(StrEnum):
     STATE_LOST = "state-lost"
     """A node no longer knows a copy, and nothing proves that it is gone.
 
-    Find out what became of its state directory; then `wlctl unload`.
+    Find out what became of its state directory; then `wlctl unload`, or
+    `wlctl node attest-dead NODE --replaced` where another machine took the name.
     """
     TWO_MACHINES = "two-machines"
     """Two machines answer as one node, or one as another than it was.
@@ -39,9 +40,9 @@ class AlertKind(StrEnum):
     Nothing, it ends what was placed elsewhere; be slower to attest.
     """
     ORPHAN = "orphan"
-    """A node has a copy that it should not have, and it is not proven gone yet.
+    """A node has a copy that it should not have, or that the ledger does not know there.
 
-    Nothing while it is asked for again; else look at the node.
+    Nothing while it is asked for again; else look at the node, or `wlctl ledger rebuild`.
     """
     UNPROVEN = "unproven"
     """An ending was asked for and is not proven.
@@ -51,7 +52,8 @@ class AlertKind(StrEnum):
     UNSETTLED = "unsettled"
     """An answer was lost, and the node cannot say yet what came of it.
 
-    Make the node reachable: the next pass asks it.
+    Make the node reachable: the next pass asks it; `wlctl node attest-dead` when it will not come
+    back.
     """
     MOVE_BLOCKED = "move-blocked"
     """A copy should run elsewhere and may not be moved.
