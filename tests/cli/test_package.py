@@ -94,7 +94,7 @@ def test_the_answer_is_alone_on_stdout(ready: Program) -> None:
     done = ready.run("package", "build", "hello", "-o", "json")
 
     assert json.loads(done.stdout)["changed"]
-    assert "removed 1 signature(s)" in done.stderr
+    assert "removed 1 signature of what it was before" in done.stderr
 
 
 def test_verifying_needs_a_ledger_and_says_so(program: Program) -> None:
