@@ -1,6 +1,9 @@
-"""Time goes by, and passes go over the fleet."""
+"""Time goes by, passes go over the fleet, and others meet them in their moments."""
+
+from collections.abc import Callable
 
 from tests.flows.setting import Setting
+from tests.world import peaceful
 from wlctl.flows.reconcile import Pass, reconcile
 
 TICK_MS = 50
@@ -20,3 +23,14 @@ def go_over(setting: Setting, times: int = 1, *, after_s: int = 60) -> list[Pass
         with setting.runtime() as rt:
             found.append(reconcile(rt))
     return found
+
+
+def at(setting: Setting, step: str, moment: str, act: Callable[[], object]) -> None:
+    """Let another process do something in the very moment, once."""
+
+    def hook(here: str, when: str) -> None:
+        if (here, when) == (step, moment):
+            setting.world.hook = peaceful
+            act()
+
+    setting.world.hook = hook

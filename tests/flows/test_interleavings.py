@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.flows.conftest import write_package
-from tests.flows.going_over import TICK_MS, go_over, let_pass
+from tests.flows.going_over import TICK_MS, at, go_over, let_pass
 from tests.flows.setting import Setting
 from tests.simulation.points import killed_at, moments_of
 from tests.world import peaceful
@@ -29,17 +29,6 @@ SECONDS = 60
 def move(setting: Setting, way: Way) -> Moved:
     with setting.runtime() as rt:
         return moving.move(rt, moving.find(rt, "web"), way)
-
-
-def at(setting: Setting, step: str, moment: str, act: Callable[[], object]) -> None:
-    """Let another process do something in the very moment, once."""
-
-    def hook(here: str, when: str) -> None:
-        if (here, when) == (step, moment):
-            setting.world.hook = peaceful
-            act()
-
-    setting.world.hook = hook
 
 
 @pytest.fixture

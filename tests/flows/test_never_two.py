@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.flows.going_over import TICK_MS, go_over, let_pass
+from tests.flows.going_over import TICK_MS, at, go_over, let_pass
 from tests.flows.setting import Killed, Setting
 from tests.simulation.points import killed_at, moments_of
 from tests.world import FakeNode, lost_at, peaceful
@@ -46,17 +46,6 @@ def running(setting: Setting) -> Setting:
         setting.add_node(name)
     setting.place(prefer=(ELM,))
     return setting
-
-
-def at(setting: Setting, step: str, moment: str, act: Callable[[], object]) -> None:
-    """Let something happen in the very moment, once."""
-
-    def hook(here: str, when: str) -> None:
-        if (here, when) == (step, moment):
-            setting.world.hook = peaceful
-            act()
-
-    setting.world.hook = hook
 
 
 def where(setting: Setting) -> list[str]:
