@@ -169,7 +169,7 @@ def test_a_copy_nobody_ever_heard_of_whose_ending_is_lost_too_is_brought_to_an_e
     fleet.ready()
     fleet.proxy.plan({1: replace(lost, stays=True)})
     assert fleet.place().copies[0].is_open
-    fleet.proxy.plan({1: Cut(way, end)})
+    fleet.proxy.plan({number: Cut(way, end) for number in (1, 2)})  # it is asked twice
     assert ENDINGS[verb](fleet).end is End.INDETERMINATE
     fleet.proxy.plan()
     assert fleet.copies() == ([] if way is Way.ANSWER else [ELM])

@@ -20,6 +20,8 @@ def test_the_newest_runs_stay_and_of_the_others_only_that_they_are_gone(bench: B
     home = bench.instance_dir(request)
     for number in range(2, KEPT + 10):
         shutil.copytree(home / "g1", home / f"g{number}", symlinks=True)
+        proof = home / f"g{number}" / "proof"
+        proof.write_text(proof.read_text().replace("generation 1 ", f"generation {number} ", 1))
     (home / "g3" / "ended").unlink()  # not proven gone, as far as the node knows
     (home / "gone").mkdir()
     (home / "gone" / "left").touch()  # by a cut
