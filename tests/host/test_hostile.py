@@ -19,7 +19,7 @@ from tests.host.nodes import SshdNode, sshd_nodes
 from tests.host.test_supervised import POLICY
 from wlctl.errors import Indeterminate, Unreachable
 from wlctl.lifecycle.proof import judge
-from wlctl.model.actions import InstanceStatus, Launched, PlaceRequest, Read
+from wlctl.model.actions import InstanceStatus, Launched, PlaceRequest, Read, StopRequest
 from wlctl.model.generation import Disproven, Liveliness, Proven, Unproven
 from wlctl.model.upkeep import LeaseRequest
 
@@ -360,8 +360,10 @@ def _read_again(
                 later = judge(readings, boot_began_at_ms=2, last_reading_at_ms=1)
                 assert isinstance(later, Proven) == readings.recorded
             for request in others:
+                # cut before its answer: refused where the node's own name was torn, too
+                asked = StopRequest(request.installation, request.instance, 2, 1, 500)
                 with contextlib.suppress(Indeterminate, Unreachable):
-                    bench.stop(request)
+                    bench.session.stop(asked)
             bench.session.close()
             _inside(node, "umount", "/var/lib/wlctl")
         finally:
