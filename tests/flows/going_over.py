@@ -34,3 +34,10 @@ def at(setting: Setting, step: str, moment: str, act: Callable[[], object]) -> N
             act()
 
     setting.world.hook = hook
+
+
+def lose_web(setting: Setting) -> None:
+    """Let the copy's node fall silent; the next pass finds it dead."""
+    go_over(setting)
+    setting.world.nodes["elm"].up = False
+    go_over(setting, 3, after_s=40)

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.flows.conftest import write_package
-from tests.flows.going_over import TICK_MS, at, go_over, let_pass
+from tests.flows.going_over import TICK_MS, at, go_over, let_pass, lose_web
 from tests.flows.setting import Setting
 from tests.simulation.points import killed_at, moments_of
 from tests.world import peaceful
@@ -222,13 +222,6 @@ def test_a_job_that_was_started_again_while_others_were_unloaded_is_not_unloaded
 
     assert running.instance("one").state is State.UNLOADED
     assert running.instance("two").state is State.RUNNING
-
-
-def lose_web(setting: Setting) -> None:
-    """Let the copy's node fall silent; the next pass finds it dead."""
-    go_over(setting)
-    setting.world.nodes["elm"].up = False
-    go_over(setting, 3, after_s=40)
 
 
 def test_a_lost_copy_is_not_started_beside_the_one_that_takes_its_place(running: Setting) -> None:

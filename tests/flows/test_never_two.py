@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.flows.going_over import TICK_MS, at, go_over, let_pass
+from tests.flows.going_over import TICK_MS, at, go_over, let_pass, lose_web
 from tests.flows.setting import Killed, Setting
 from tests.simulation.points import killed_at, moments_of
 from tests.world import FakeNode, lost_at, peaceful
@@ -116,13 +116,6 @@ def test_what_ran_on_a_machine_that_was_vouched_for_is_placed_anew(
     assert len(running.alive()) == 1
     assert running.named("web").state is State.RUNNING
     assert go_over(running)[0].is_quiet
-
-
-def lose_web(setting: Setting) -> None:
-    """Let the copy's node fall silent, until the next pass finds it dead."""
-    go_over(setting)
-    setting.world.nodes["elm"].up = False
-    go_over(setting, 3, after_s=40)
 
 
 def between_candidates(setting: Setting, act: Callable[[], object]) -> None:
