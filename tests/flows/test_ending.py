@@ -5,7 +5,8 @@ import pytest
 from tests.flows.going_over import go_over
 from tests.flows.setting import Setting
 from tests.world import FakeNode, lost_at, peaceful
-from wlctl.flows import ending, starting
+from wlctl.errors import Indeterminate
+from wlctl.flows import ending, known, starting
 from wlctl.flows.ending import End
 from wlctl.flows.start_intents import Begin
 from wlctl.model.generation import Proven
@@ -118,6 +119,8 @@ def test_what_a_start_took_that_did_not_get_there_is_given_back(
     assert setting.stop("web").end is End.UNREACHABLE
     assert len(setting.holds()) == 1, "what was sent on its way may still come there"
     elm.up = True
+    with setting.runtime() as rt, rt.ledger.read() as tx:
+        assert setting.instance("web").id in known.read(tx).busy, "a pass looks at it closely"
 
     if by == "a stop":
         assert setting.stop("web").end is End.DONE
@@ -127,3 +130,21 @@ def test_what_a_start_took_that_did_not_get_there_is_given_back(
     assert setting.holds() == ()
     assert setting.instance("web").state is State.STOPPED
     assert setting.stop("web").end is End.ALREADY
+
+
+def test_who_gave_an_ending_so_long_waits_for_one_answer_only(
+    setting: Setting, elm: FakeNode
+) -> None:
+    asked: list[str] = []
+
+    def lost(here: str, moment: str) -> None:
+        if (here, moment) == ("stop", "after"):
+            asked.append(here)
+            raise Indeterminate("stop: no whole answer came")
+
+    setting.world.hook = lost
+    with setting.runtime() as rt:
+        ended = ending.stop_one(rt, setting.instance("web"), within_s=5)
+
+    assert ended.end is End.INDETERMINATE
+    assert asked == ["stop"]
